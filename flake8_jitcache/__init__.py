@@ -1,0 +1,1 @@
+"""A flake8 plugin that finds jitted functions whose lifetime is too short."""

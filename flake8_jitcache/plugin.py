@@ -1,0 +1,1 @@
+"""What flake8 loads."""
