@@ -1,12 +1,12 @@
-"""The versions that are supported, run: `nox -s tests`, `nox -s cases`, `nox -s lint`; `nox -l` lists all.
+"""The supported versions, run: `nox -s trace` for those of JAX, `nox -s lint` for those of flake8.
 
-One of them: `nox -s "tests(jax='0.5.3')"`. What stands after `--` goes to pytest. A session needs the Python it names on
-the PATH, and the network.
+One of them: `nox -s "trace(jax='0.5.3')"`. What stands after `--` goes to pytest in place of all tests of the session.
+Each needs the network and, on the PATH, the Python that is named here.
 """
 
 import nox
 
-nox.options.sessions = ["tests", "cases", "lint"]
+nox.options.sessions = ["trace", "lint"]
 nox.options.error_on_missing_interpreters = True
 
 JAX = {
@@ -28,8 +28,9 @@ FLAKE8 = {
     "7": ("3.10", "3.11", "3.12", "3.13"),
 }
 
-BESIDE = ["anyio", "hypothesis", "pytest-asyncio", "pytest-rerunfailures", "pytest-xdist"]
-LIBRARIES = ["equinox", "flax"]
+BESIDE = ["anyio", "equinox", "flax", "hypothesis", "pytest-asyncio", "pytest-rerunfailures", "pytest-xdist"]
+TRACE_TESTS = ["tests/pytest_jitcache", "tests/test_cases_trace.py", "example"]
+LINT_TESTS = ["tests/flake8_jitcache", "tests/test_cases_lint.py"]
 
 jax_versions = nox.parametrize(
     "python, jax", [nox.param(python, version, id=f"jax='{version}'") for version, (python, _) in JAX.items()]
@@ -44,28 +45,15 @@ flake8_versions = nox.parametrize(
 )
 
 
-def install_jax(session: nox.Session, jax: str, *others: str) -> None:
-    """The project beside one version of JAX and the pytest that goes with it in the table."""
+@nox.session
+@jax_versions
+def trace(session: nox.Session, jax: str) -> None:
+    """The tests of the fixture, its cases and the example, with each JAX and the equinox and flax that go with it."""
     _, pytest = JAX[jax]
     wanted = "jax" if jax == "newest" else f"jax=={jax}"
-    session.install(".[pytest]", wanted, f"pytest=={pytest}.*", *BESIDE, *others)
+    session.install(".[pytest]", wanted, f"pytest=={pytest}.*", *BESIDE)
     session.run("python", "-c", "import jax, pytest; print('JAX', jax.__version__, 'pytest', pytest.__version__)")
-
-
-@nox.session
-@jax_versions
-def tests(session: nox.Session, jax: str) -> None:
-    """The tests of the fixture, and the example's own, with each JAX."""
-    install_jax(session, jax)
-    session.run("pytest", "-n", "2", "tests/pytest_jitcache", "example", *session.posargs, env={"JAX_PLATFORMS": "cpu"})
-
-
-@nox.session
-@jax_versions
-def cases(session: nox.Session, jax: str) -> None:
-    """Each trace case, with each JAX and the equinox and flax that go with it."""
-    install_jax(session, jax, *LIBRARIES)
-    session.run("pytest", "-n", "2", "tests/test_cases_trace.py", *session.posargs)
+    session.run("pytest", "-n", "2", *(session.posargs or TRACE_TESTS), env={"JAX_PLATFORMS": "cpu"})
 
 
 @nox.session
@@ -74,4 +62,4 @@ def lint(session: nox.Session, flake8: str) -> None:
     """The tests and cases of the linter, with each flake8 on each Python."""
     session.install(".[fix]", f"flake8=={flake8}.*", "pytest", "pytest-xdist", "hypothesis")
     session.run("flake8", "--version")
-    session.run("pytest", "-n", "2", "tests/flake8_jitcache", "tests/test_cases_lint.py", *session.posargs)
+    session.run("pytest", "-n", "2", *(session.posargs or LINT_TESTS))
