@@ -1,1 +1,59 @@
-"""What flake8 loads."""
+"""What flake8 loads: the plugin class."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from typing import Any, ClassVar
+
+from flake8_jitcache.codes import CODES
+from flake8_jitcache.options import BadOption, OptionManager, Options
+
+
+class Plugin:
+    """The flake8 plugin. Codes: see `flake8_jitcache.codes`."""
+
+    name = "jax-jitcache"
+    version = version("jax-jitcache")
+    options: ClassVar[Options] = Options()
+
+    def __init__(self, tree: ast.Module, lines: Sequence[str] = (), filename: str = "") -> None:
+        self._tree = tree
+        self._lines = lines
+        self._filename = filename
+
+    @classmethod
+    def add_options(cls, manager: OptionManager) -> None:
+        """Register the options, and keep the codes that are off by default from showing unasked."""
+        Options.register(manager)
+        off = [code.code for code in CODES.values() if not code.default]
+        manager.extend_default_ignore(off)
+
+    @classmethod
+    def parse_options(cls, options: argparse.Namespace) -> None:
+        """Take over the options; a bad value ends flake8 with one line."""
+        try:
+            cls.options = Options.parse(options)
+        except BadOption as bad:
+            from flake8.exceptions import ExecutionError
+
+            raise ExecutionError(str(bad)) from None
+
+    def run(self) -> Iterator[tuple[int, int, str, type[Any]]]:
+        """Yield flake8's (line, column, text, type) for each finding."""
+        if self._filename.endswith(".pyi") or not mentions_a_jit(self._lines, self.options):
+            return
+        from flake8_jitcache.analysis import findings
+
+        for finding in findings(self._tree, self.options):
+            yield finding.line, finding.column, f"{finding.code} {finding.text}", type(self)
+
+
+def mentions_a_jit(lines: Sequence[str], options: Options) -> bool:
+    """Whether a file has a word without which there is nothing to find; most files end here."""
+    text = "".join(lines)
+    if "jax" in text or "jit" in text or "pmap" in text:
+        return True
+    return any(name.rstrip("*").rpartition(".")[2] in text for name in options.jit_names)

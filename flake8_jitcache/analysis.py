@@ -1,0 +1,18 @@
+"""From a tree to its findings: every family of rules over one module."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_jitcache import lifetimes
+from flake8_jitcache.findings import Finding, one_a_place
+from flake8_jitcache.module import Module
+from flake8_jitcache.options import Options
+
+FAMILIES = (lifetimes.check,)
+
+
+def findings(tree: ast.Module, options: Options) -> list[Finding]:
+    """All findings of a module, in source order, one a place."""
+    module = Module(tree, options)
+    return one_a_place(finding for family in FAMILIES for finding in family(module))

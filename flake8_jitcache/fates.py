@@ -1,0 +1,597 @@
+"""Question 4: what becomes of it? Follows a jitted callable from where it is made to where it is last seen."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from flake8_jitcache import known
+from flake8_jitcache.definitions import Definitions, method_kind
+from flake8_jitcache.jits import Jits
+from flake8_jitcache.names import Names
+from flake8_jitcache.places import class_of, is_repeated, loops_around
+from flake8_jitcache.scopes import (
+    COMPREHENSIONS,
+    DEFINITIONS,
+    FUNCTIONS,
+    LOOPS,
+    Binding,
+    Definition,
+    Function,
+    Source,
+)
+from flake8_jitcache.targets import Caches
+
+# A value that is followed further than this is taken as kept: silence, and linear time.
+_STEPS = 150
+
+# Methods of a jitted function that stage it ahead of time, and what only looks at it.
+_STAGES = frozenset({"lower", "compile", "trace"})
+_VIEWS = frozenset({"eval_shape", "as_text", "cost_analysis", "memory_analysis", "compiler_ir", "clear_cache",
+                    "__wrapped__", "__name__", "__doc__", "_cache_size", "in_tree", "out_tree", "jaxpr"})  # fmt: skip
+
+
+@dataclass
+class Fate:
+    """What was seen of one value.
+
+    calls: the calls of it in the same call of its function, once each. looped: those that a loop repeats.
+    kept: where it goes to something that outlives the call. passed: where it goes to code that can't be seen.
+    returned: the functions that give it to their caller, with its index in a returned tuple.
+    """
+
+    calls: list[ast.AST] = field(default_factory=list)
+    looped: list[ast.AST] = field(default_factory=list)
+    kept: list[ast.AST] = field(default_factory=list)
+    passed: list[ast.AST] = field(default_factory=list)
+    returned: list[tuple[Function, int | None]] = field(default_factory=list)
+
+    @property
+    def outlives(self) -> bool:
+        """Whether it may live longer than the call that made it."""
+        return bool(self.kept or self.passed or self.returned)
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it is called and then lost."""
+        return bool(self.calls) and not self.looped and not self.outlives
+
+
+@dataclass
+class _Walk:
+    """One walk from `home`, where the value is made. A walk inside another shares what it has seen."""
+
+    home: ast.AST
+    fate: Fate = field(default_factory=Fate)
+    seen: set[object] = field(default_factory=set)
+
+    def within(self, home: ast.AST | None = None) -> _Walk:
+        """A walk with a fate of its own that does not go anywhere twice."""
+        return _Walk(home or self.home, Fate(), self.seen)
+
+
+class Fates:
+    """Follows values through names, containers, closures and the functions of the file."""
+
+    def __init__(self, source: Source, names: Names, jits: Jits, definitions: Definitions, caches: Caches) -> None:
+        self._source = source
+        self._names = names
+        self._jits = jits
+        self._definitions = definitions
+        self._caches = caches
+
+    def of(self, node: ast.expr, index: int | None = None) -> Fate:
+        """The fate of the value of an expression (or of one item of it, where it is a tuple)."""
+        walk = _Walk(node)
+        if index is None:
+            self._value(node, walk)
+        else:
+            self._item(node, index, walk)
+        return walk.fate
+
+    def of_definition(self, definition: Definition, decorator: ast.expr) -> Fate:
+        """The fate of a decorated function, seen from the decorator that jits it."""
+        walk = _Walk(definition)
+        outer = definition.decorator_list[: definition.decorator_list.index(decorator)]
+        for other in reversed(outer):
+            if not self._is_shell(other):
+                walk.fate.passed.append(other)
+                return walk.fate
+        self._definition(definition, walk)
+        return walk.fate
+
+    # ---------------------------------------------------------------- values
+
+    def _value(self, node: ast.expr, walk: _Walk, index: int | None = None) -> None:
+        """Follow the value of an expression to where its parent takes it."""
+        if len(walk.seen) > _STEPS:
+            walk.fate.kept.append(node)
+            return
+        if node in walk.seen:
+            return
+        walk.seen.add(node)
+        source = self._source
+        parent = source.parents[node]
+        place = source.fields[node]
+        if isinstance(parent, ast.Call):
+            if place == "func":
+                self._called(parent, walk)
+            else:
+                self._argument(node, parent, None, walk)
+        elif isinstance(parent, ast.keyword):
+            call = source.parents[parent]
+            if isinstance(call, ast.Call):
+                self._argument(node, call, parent, walk)
+            else:
+                walk.fate.kept.append(parent)  # a keyword of a class statement
+        elif isinstance(parent, ast.Attribute):
+            self._attribute(parent, walk)
+        elif isinstance(parent, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
+            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+            for target in targets:
+                self._assigned(target, node, walk)
+            if isinstance(parent, ast.NamedExpr):
+                self._value(parent, walk)
+        elif isinstance(parent, ast.Return):
+            self._returned(parent, index, walk)
+        elif isinstance(parent, ast.Lambda):
+            if place == "body":
+                self._given_back(parent, index, walk)
+            else:
+                self._value(parent, walk)  # a default lives as long as its function
+        elif isinstance(parent, DEFINITIONS):
+            if place == "defaults":
+                self._definition(parent, walk)
+            else:
+                walk.fate.passed.append(parent)  # a decorator made of it, or an annotation
+        elif isinstance(parent, (ast.Yield, ast.YieldFrom)):
+            walk.fate.kept.append(parent)
+        elif isinstance(parent, ast.Tuple):
+            assigned = source.parents[parent]
+            if isinstance(assigned, ast.Assign) and _is_pairwise(assigned, parent):
+                number = parent.elts.index(node)
+                for target in assigned.targets:
+                    self._assigned(target.elts[number], node, walk)  # type: ignore[attr-defined]
+            else:
+                self._value(parent, walk, index=parent.elts.index(node))
+        elif isinstance(parent, (ast.List, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Starred, ast.Await)):
+            if isinstance(parent, ast.IfExp) and place == "test":
+                return
+            self._value(parent, walk)
+        elif isinstance(parent, ast.DictComp):
+            if place == "value":
+                self._value(parent, walk)
+            elif place in ("iter", "first iter"):
+                self._iterated(parent, walk)
+        elif isinstance(parent, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            if place == "elt":
+                self._value(parent, walk)
+            elif place in ("iter", "first iter"):
+                self._iterated(parent, walk)
+        elif isinstance(parent, ast.Subscript):
+            if place == "value":
+                self._value(parent, walk)
+        elif isinstance(parent, (ast.For, ast.AsyncFor)):
+            if place == "iter":
+                for binding in self._bound_by(parent):
+                    self._binding(binding, walk)
+        elif isinstance(parent, ast.withitem):
+            walk.fate.passed.append(parent)
+        # Everything else looks at the value (a comparison, a test, an expression statement) and lets it go.
+
+    def _item(self, node: ast.expr, index: int, walk: _Walk) -> None:
+        """Follow one item of a tuple that an expression gives."""
+        parent = self._source.parents[node]
+        if isinstance(parent, ast.Await):
+            self._item(parent, index, walk)
+            return
+        if isinstance(parent, ast.Assign):
+            for target in parent.targets:
+                if isinstance(target, (ast.Tuple, ast.List)):
+                    if any(isinstance(e, ast.Starred) for e in target.elts[: index + 1]) or index >= len(target.elts):
+                        walk.fate.kept.append(target)
+                    else:
+                        self._assigned(target.elts[index], node, walk)
+                elif isinstance(target, ast.Name):
+                    for binding in self._bindings_at(target):
+                        self._items_of_binding(binding, index, walk)
+                else:
+                    walk.fate.kept.append(target)
+            return
+        if isinstance(parent, ast.Subscript) and self._source.fields[node] == "value":
+            chosen = parent.slice
+            if isinstance(chosen, ast.Constant) and chosen.value != index:
+                return
+            self._value(parent, walk)
+            return
+        self._value(node, walk)
+
+    def _items_of_binding(self, binding: Binding, index: int, walk: _Walk) -> None:
+        for load in self._loads(binding, walk):
+            parent = self._source.parents[load]
+            if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+                if parent.slice.value == index:
+                    self._value(parent, walk)
+            elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], (ast.Tuple, ast.List)):
+                self._item(load, index, walk)
+            else:
+                self._value(load, walk)
+
+    # ---------------------------------------------------------------- names
+
+    def _assigned(self, target: ast.expr, value: ast.expr, walk: _Walk) -> None:
+        if isinstance(target, ast.Name):
+            for binding in self._bindings_at(target):
+                self._binding(binding, walk)
+        elif isinstance(target, ast.Subscript):
+            self._put_into(target.value, walk)
+        elif isinstance(target, ast.Starred):
+            self._assigned(target.value, value, walk)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:  # an unpacked container of them
+                self._assigned(element, value, walk)
+        else:
+            walk.fate.kept.append(target)
+
+    def _bindings_at(self, target: ast.Name) -> list[Binding]:
+        """The binding that a stored name makes."""
+        scope = self._source.scopes[target]
+        while scope.kind == "comprehension" and scope.parent is not None:
+            scope = scope.parent
+        if target.id in scope.globals:
+            scope = self._source.module
+        elif target.id in scope.nonlocals:
+            owner = self._source.lookup(scope, target.id)
+            scope = owner if owner is not None else scope
+        return [b for b in scope.bindings.get(target.id, ()) if b.node is target]
+
+    def _bound_by(self, loop: ast.AST) -> list[Binding]:
+        target = loop.target  # type: ignore[attr-defined]
+        names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
+        return [b for name in names for b in self._bindings_at(name)]
+
+    def _binding(self, binding: Binding, walk: _Walk) -> None:
+        """Follow all that may read a binding."""
+        if binding in walk.seen:
+            return
+        walk.seen.add(binding)
+        scope = binding.scope
+        if scope.kind == "class":
+            walk.fate.kept.append(binding.node)
+            return
+        if scope.kind == "module":
+            function = self._source.scopes[binding.node].function
+            repeated = bool(loops_around(self._source, binding.node)) or isinstance(
+                self._source.parents.get(binding.node), LOOPS
+            )
+            if function is not None or not repeated:
+                walk.fate.kept.append(binding.node)
+                return
+        elif self._source.scopes[binding.node].function is not scope.function and binding.kind != "parameter":
+            walk.fate.kept.append(binding.node)  # a nonlocal of a function around: it outlives this call
+            return
+        for load in self._loads(binding, walk):
+            self._load(load, binding, walk)
+
+    def _loads(self, binding: Binding, walk: _Walk) -> list[ast.Name]:
+        loads = self._source.references.get((binding.scope, binding.name), [])
+        if len(binding.scope.bindings[binding.name]) == 1:
+            return loads
+        return [load for load in loads if binding in self._source.reaching(load)]
+
+    def _load(self, load: ast.Name, binding: Binding, walk: _Walk) -> None:
+        """Follow one load of a name, in the same function or in one that closes over it."""
+        owner = binding.scope.function
+        inner = self._source.scopes[load].function
+        if inner is owner:
+            self._value(load, walk)
+            return
+        # A closure: the function directly inside the owner that holds the load has the fate that counts.
+        closure: Function | None = inner
+        for function in _functions_from(self._source, load):
+            if function is owner:
+                break
+            closure = function
+        if closure is None or binding.scope.kind == "module":
+            walk.fate.kept.append(load)
+            return
+        self._closure(closure, load, walk)
+
+    def _closure(self, closure: Function, load: ast.Name, walk: _Walk) -> None:
+        """A value that a nested function reads: kept if that function is, called where that function is called."""
+        inside = walk.within()
+        self._value(load, inside)
+        around = walk.within()
+        if isinstance(closure, ast.Lambda):
+            self._value(closure, around)
+        else:
+            decorated = [d for d in closure.decorator_list if self._jits.maker(d) is None and not self._is_shell(d)]
+            if decorated:
+                walk.fate.passed.append(decorated[0])
+                return
+            self._definition(closure, around)
+        outer = around.fate
+        walk.fate.kept += outer.kept or (inside.fate.kept if (outer.calls or outer.looped) else [])
+        walk.fate.passed += outer.passed or (inside.fate.passed if (outer.calls or outer.looped) else [])
+        walk.fate.returned += outer.returned
+        if inside.fate.returned and (outer.calls or outer.looped):
+            walk.fate.kept.append(load)  # handed out by the closure; what its callers do with it is theirs
+        used = inside.fate.calls or inside.fate.looped
+        if used:
+            if outer.looped:
+                walk.fate.looped += outer.looped
+            elif outer.calls:
+                if inside.fate.looped:
+                    walk.fate.looped += inside.fate.looped
+                elif len(outer.calls) >= 1:
+                    walk.fate.calls += outer.calls
+
+    def _definition(self, definition: Definition, walk: _Walk) -> None:
+        """Follow a nested function by its name."""
+        scope = self._source.scopes[definition]
+        if definition.name in scope.globals:
+            walk.fate.kept.append(definition)
+            return
+        for binding in scope.bindings.get(definition.name, ()):
+            if binding.node is definition:
+                self._binding(binding, walk)
+
+    # ---------------------------------------------------------------- calls
+
+    def _called(self, call: ast.Call, walk: _Walk) -> None:
+        if self._is_looped(call, walk.home):
+            walk.fate.looped.append(call)
+        else:
+            walk.fate.calls.append(call)
+
+    def _is_looped(self, node: ast.AST, home: ast.AST) -> bool:
+        """Whether a loop that does not make the value anew repeats a node."""
+        source = self._source
+        making = {id(parent) for _, parent in source.ancestors(home)}
+        branches: list[ast.AST] = []
+        for child, parent in source.ancestors(node):
+            if isinstance(parent, FUNCTIONS) and source.fields[child] == "body":
+                break
+            if id(parent) in making:
+                if is_repeated(parent, source.fields[child]) and self._is_guarded(home, parent, node):
+                    return True
+                continue
+            if is_repeated(parent, source.fields[child]):
+                return True
+            branches.append(parent)
+        return False
+
+    def _is_guarded(self, home: ast.AST, loop: ast.AST, node: ast.AST) -> bool:
+        """Whether a value is made in a branch of a loop's body and used outside of that branch: made on some
+        iterations, it serves the others too."""
+        source = self._source
+        around_use = {id(parent) for _, parent in source.ancestors(node)} | {id(node)}
+        statement = source.statement(home)
+        for child, parent in source.ancestors(statement):
+            if parent is loop:
+                return False
+            if (
+                isinstance(parent, ast.If)
+                and source.fields[child] in ("body", "orelse")
+                and id(parent) not in around_use
+            ):
+                return True
+        return False
+
+    def _argument(self, node: ast.expr, call: ast.Call, keyword: ast.keyword | None, walk: _Walk) -> None:
+        """A value that is passed to a call."""
+        fate = walk.fate
+        dotted = self._names.dotted(call.func)
+        if self._jits.maker(call.func) is not None or self._jits.maker(call) is not None:
+            fate.passed.append(call)  # the outer jit is judged instead
+            return
+        if dotted & known.LOOKERS:
+            return
+        if dotted & known.MAPS or _ends_with(dotted, ("tree_map",)):
+            fate.looped.append(call)
+            return
+        control = dotted & known.CONTROL_FLOW.keys()
+        if control:
+            self._called(call, walk)
+            return
+        if dotted & known.IMMEDIATE:
+            self._called(call, walk)
+            return
+        if dotted & known.TRANSFORMS or dotted & known.PARTIALS or dotted & known.SHELLS:
+            self._value(call, walk)
+            return
+        if isinstance(call.func, ast.Call) and "functools.wraps" in self._names.dotted(call.func.func):
+            self._value(call, walk)
+            return
+        if "functools.wraps" in dotted:
+            return
+        if dotted & {"list", "tuple", "dict", "set", "zip", "enumerate", "iter", "reversed", "frozenset"}:
+            self._value(call, walk)
+            return
+        if dotted & {"setattr"}:
+            fate.kept.append(call)
+            return
+        if isinstance(call.func, ast.Attribute) and call.func.attr in known.ADDERS and not dotted:
+            self._put_into(call.func.value, walk)
+            return
+        if _is_solver(dotted):
+            fate.looped.append(call)
+            return
+        functions = self._definitions.functions(call.func)
+        if functions:
+            for function in functions:
+                self._into_parameter(node, call, keyword, function, walk)
+            return
+        fate.passed.append(call)
+
+    def _into_parameter(
+        self, node: ast.expr, call: ast.Call, keyword: ast.keyword | None, function: Function, walk: _Walk
+    ) -> None:
+        """A value that is passed to a function of this file: follow the parameter there."""
+        parameter = self._parameter_for(node, call, keyword, function)
+        if parameter is None or (isinstance(function, DEFINITIONS) and self._opaque(function)):
+            walk.fate.passed.append(call)
+            return
+        scope = self._source.scope_of_function[function]
+        inside = walk.within(function)
+        for binding in scope.bindings.get(parameter, ()):
+            if binding.kind == "parameter":
+                for load in self._loads(binding, inside):
+                    self._load(load, binding, inside)
+        looped = self._is_looped(call, walk.home)
+        walk.fate.kept += inside.fate.kept
+        walk.fate.passed += inside.fate.passed
+        if inside.fate.looped or (inside.fate.calls and looped):
+            walk.fate.looped.append(call)
+        elif inside.fate.calls:
+            walk.fate.calls.append(call)
+        for returned, index in inside.fate.returned:
+            if returned is function:
+                self._value(call, walk, index)
+            else:
+                walk.fate.kept.append(call)
+
+    def _opaque(self, function: Definition) -> bool:
+        """Whether what a function does to its arguments can't be read off its body."""
+        return any(
+            not self._is_shell(decorator) and self._jits.maker(decorator) is None
+            for decorator in function.decorator_list
+        )
+
+    def _parameter_for(
+        self, node: ast.expr, call: ast.Call, keyword: ast.keyword | None, function: Function
+    ) -> str | None:
+        if keyword is not None:
+            return keyword.arg
+        if node not in call.args or any(isinstance(a, ast.Starred) for a in call.args):
+            return None
+        index = call.args.index(node)
+        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+        if (
+            isinstance(function, DEFINITIONS)
+            and isinstance(call.func, ast.Attribute)
+            and class_of(self._source, function) is not None
+            and method_kind(function, self._names) != "static"
+        ):
+            names = names[1:]
+        return names[index] if index < len(names) else None
+
+    def _put_into(self, container: ast.expr, walk: _Walk) -> None:
+        """A value that is put into a container: followed with it where the container is this function's own."""
+        inner = container
+        while isinstance(inner, (ast.Subscript, ast.Call)):
+            inner = inner.value if isinstance(inner, ast.Subscript) else inner.func
+            if isinstance(inner, ast.Attribute) and inner.attr in known.ADDERS:
+                inner = inner.value
+        if not isinstance(inner, ast.Name):
+            walk.fate.kept.append(container)
+            return
+        owner = self._source.lookup(self._source.scopes[inner], inner.id)
+        here = self._source.scopes[inner].function
+        if owner is None or owner.kind != "function" or owner.function is not here:
+            walk.fate.kept.append(container)
+            return
+        bindings = self._source.reaching(inner)
+        if any(b.kind not in ("assign",) or not _is_container(b.value) for b in bindings) or not bindings:
+            walk.fate.kept.append(container)
+            return
+        # The container is older than the loop that fills it: what loops over it later loops over all.
+        for binding in bindings:
+            self._binding(binding, walk)
+
+    # ---------------------------------------------------------------- attributes
+
+    def _attribute(self, node: ast.Attribute, walk: _Walk) -> None:
+        parent = self._source.parents[node]
+        called = isinstance(parent, ast.Call) and self._source.fields[node] == "func"
+        if node.attr in _VIEWS:
+            return
+        if node.attr in _STAGES:
+            if called and isinstance(parent, ast.Call):
+                self._value(parent, walk)
+            return
+        if called and isinstance(parent, ast.Call):
+            if node.attr in ("items", "values", "get", "pop", "copy", "setdefault"):
+                self._value(parent, walk)
+            elif node.attr in ("__call__", "call"):
+                self._called(parent, walk)
+            elif node.attr in known.ADDERS or node.attr in ("keys", "clear", "sort", "reverse", "remove"):
+                return
+            else:
+                walk.fate.passed.append(parent)
+        elif isinstance(node.ctx, ast.Load) and node.attr not in ("fun", "fn", "func"):
+            walk.fate.passed.append(node)
+
+    def _iterated(self, comprehension: ast.AST, walk: _Walk) -> None:
+        assert isinstance(comprehension, COMPREHENSIONS)
+        scope = self._source.scope_of_function[comprehension]
+        for bindings in scope.bindings.values():
+            for binding in bindings:
+                for load in self._source.references.get((scope, binding.name), ()):
+                    if self._source.scopes[load].function is scope.function:
+                        self._element(load, comprehension, walk)
+                    else:
+                        walk.fate.kept.append(load)
+
+    def _element(self, load: ast.Name, comprehension: ast.AST, walk: _Walk) -> None:
+        """An element of an iterated container: each is called once per iteration, which is once per element."""
+        inside = walk.within(load)
+        self._value(load, inside)
+        for name in ("calls", "looped", "kept", "passed", "returned"):
+            getattr(walk.fate, name).extend(getattr(inside.fate, name))
+
+    def _returned(self, node: ast.Return, index: int | None, walk: _Walk) -> None:
+        for function in _functions_from(self._source, node):
+            self._given_back(function, index, walk)
+            return
+
+    def _given_back(self, function: Function, index: int | None, walk: _Walk) -> None:
+        walk.fate.returned.append((function, index))
+
+    def _is_shell(self, decorator: ast.expr) -> bool:
+        """Whether a decorator gives back what it decorates, or a shell that calls it."""
+        node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        dotted = self._names.dotted(node)
+        if dotted & known.PARTIALS and isinstance(decorator, ast.Call) and decorator.args:
+            return self._is_shell(decorator.args[0])
+        return bool(dotted & known.TRANSFORMS or dotted & known.SHELLS or "functools.wraps" in dotted)
+
+
+def _functions_from(source: Source, node: ast.AST) -> list[Function]:
+    return [
+        parent
+        for child, parent in source.ancestors(node)
+        if isinstance(parent, FUNCTIONS) and source.fields[child] == "body"
+    ]
+
+
+def _is_pairwise(assign: ast.Assign, value: ast.Tuple) -> bool:
+    """Whether each target takes one element of a tuple."""
+    return assign.value is value and all(
+        isinstance(t, (ast.Tuple, ast.List))
+        and len(t.elts) == len(value.elts)
+        and not any(isinstance(e, ast.Starred) for e in (*t.elts, *value.elts))
+        for t in assign.targets
+    )
+
+
+def _is_container(value: ast.expr | None) -> bool:
+    """Whether an expression makes a new container."""
+    return isinstance(value, (ast.List, ast.Dict, ast.Set, *COMPREHENSIONS)) or (
+        isinstance(value, ast.Call)
+        and (
+            (
+                isinstance(value.func, ast.Name)
+                and value.func.id in ("list", "dict", "set", "defaultdict", "OrderedDict", "deque")
+            )
+            or (isinstance(value.func, ast.Attribute) and value.func.attr in ("defaultdict", "OrderedDict", "deque"))
+        )
+    )
+
+
+def _ends_with(dotted: frozenset[str], parts: tuple[str, ...]) -> bool:
+    return any(name.rpartition(".")[2] in parts for name in dotted)
+
+
+def _is_solver(dotted: frozenset[str]) -> bool:
+    return any(name.startswith(("scipy.", "jaxopt.", "optimistix.", "diffrax.")) for name in dotted)

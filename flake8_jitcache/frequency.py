@@ -1,0 +1,257 @@
+"""Question 3, second half: does a function run once, or often?
+
+What is certain decides alone: entry points, tests and what only they call run once; what a loop of the file calls runs
+often. For the rest the evidence is weighed in one table. Where nothing speaks for either, a function runs often: that
+is what functions are for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from flake8_jitcache import known
+from flake8_jitcache.definitions import Definitions
+from flake8_jitcache.names import Names, pattern
+from flake8_jitcache.options import Options
+from flake8_jitcache.places import class_of, functions_around, loops_around, place_of
+from flake8_jitcache.scopes import DEFINITIONS, LOOPS, Definition, Function, Source
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+MAIN = frozenset({"main", "_main", "__main__", "async_main", "run_main", "main_"})
+TEST_METHODS = frozenset(
+    {"setUp", "setUpClass", "setUpModule", "tearDown", "tearDownClass", "setup_method", "setup_class", "setup_module",
+     "asyncSetUp", "teardown_method", "teardown_class", "teardown_module"}
+)  # fmt: skip
+# Methods that run once for each object.
+PER_OBJECT = frozenset({"__init__", "__post_init__", "__init_subclass__", "__new__", "__set_name__", "__enter__",
+                        "__setstate__", "__attrs_post_init__", "setup"})  # fmt: skip
+
+SETUP_WORDS = frozenset(
+    "init initialize initialise initial setup create build load restore prepare configure construct register export "
+    "convert download preprocess compile warmup benchmark bench profile demo example examples tutorial experiment plot "
+    "visualize visualise animate script debug verify check bootstrap launch pretrain instantiate make save checkpoint tabulate calibrate".split()
+)
+DRIVER_WORDS = frozenset(
+    "train training trainer fit run learn optimize optimise solve pipeline worker simulate".split()
+)
+HOT_WORDS = frozenset(
+    "step update sample loss forward predict act apply call evaluate_batch backward propagate reduce gather psum pmean "
+    "normalize normalise reshape transform encode decode embed score infer select get compute".split()
+)
+HOT_METHODS = frozenset({"__call__", "step", "update", "sample", "loss", "forward", "predict", "act", "apply"})
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One sign that a function runs once (weight below zero) or often (above)."""
+
+    what: str
+    weight: int
+    holds: Callable[[Frequency, Definition], bool]
+
+
+class Frequency:
+    """Tells functions that run once from those that run often."""
+
+    def __init__(self, source: Source, names: Names, definitions: Definitions, options: Options) -> None:
+        self._source = source
+        self._names = names
+        self._definitions = definitions
+        self._once = [pattern(name) for name in options.run_once_names]
+        self._hot = [pattern(name) for name in options.hot_names]
+        self._entries = [pattern(name) for name in known.ENTRY_POINTS]
+
+    def runs_once(self, function: Function) -> bool:
+        """Whether a function runs once in a process (or once for each object or test)."""
+        known_answer = self._answers.get(function)
+        if known_answer is None:
+            self._answers[function] = False  # a recursion is no evidence
+            known_answer = self._answers[function] = self._decide(function)
+        return known_answer
+
+    def is_test(self, function: Function) -> bool:
+        """Whether a function is a test, a fixture or a test case's set-up, or stands in one."""
+        return any(self._is_test(f) for f in self._chain(function))
+
+    @cached_property
+    def _answers(self) -> dict[Function, bool]:
+        return {}
+
+    def _chain(self, function: Function) -> list[Function]:
+        return [function, *functions_around(self._source, function)]
+
+    # ---------------------------------------------------------------- what is certain
+
+    def _decide(self, function: Function) -> bool:
+        if self._named(function, self._hot):
+            return False
+        if self._named(function, self._once) or self._is_entry(function) or self._is_test(function):
+            return True
+        outer = functions_around(self._source, function)
+        calls = self._definitions.calls_of(function)
+        if any(self._repeats(call) for call in calls):
+            return False
+        if isinstance(function, ast.Lambda):
+            return bool(calls) and all(self._is_once(call) for call in calls)
+        if function.name in PER_OBJECT and class_of(self._source, function) is not None:
+            return True
+        if self._only_from_once(function, calls):
+            return True
+        if outer:
+            return False
+        return self.weigh(function) < 0
+
+    def _named(self, function: Function, patterns: Iterable[re.Pattern[str]]) -> bool:
+        if not patterns or isinstance(function, ast.Lambda):
+            return False
+        parts = [function.name]
+        for around in self._source.ancestors(function):
+            if isinstance(around[1], (ast.ClassDef, *DEFINITIONS)):
+                parts.insert(0, around[1].name)
+        spellings = {".".join(parts[i:]) for i in range(len(parts))}
+        return any(p.fullmatch(spelling) for p in patterns for spelling in spellings)
+
+    def _is_entry(self, function: Function) -> bool:
+        if isinstance(function, ast.Lambda):
+            return False
+        if function.name in MAIN and class_of(self._source, function) is None:
+            return True
+        for decorator in function.decorator_list:
+            node = decorator.func if isinstance(decorator, ast.Call) else decorator
+            dotted = self._names.dotted(node)
+            if isinstance(node, ast.Attribute) and not dotted:
+                dotted = frozenset({f"app.{node.attr}"})
+            elif isinstance(node, ast.Attribute) and not any("." in name for name in dotted):
+                dotted |= {f"app.{node.attr}"}
+            if any(p.fullmatch(name) for p in self._entries for name in dotted):
+                return True
+        return any(self._starts(use) for use in self._definitions.uses(function))
+
+    def _starts(self, use: ast.expr) -> bool:
+        """Whether a use of a function hands it to something that runs the program with it."""
+        parent = self._source.parents.get(use)
+        return (
+            isinstance(parent, ast.Call)
+            and use in parent.args
+            and bool(self._names.dotted(parent.func) & known.STARTERS)
+        )
+
+    def _is_test(self, function: Function) -> bool:
+        if isinstance(function, ast.Lambda):
+            return False
+        if function.name.startswith("test") or function.name in TEST_METHODS:
+            return True
+        return any(
+            self._names.dotted(d.func if isinstance(d, ast.Call) else d) & known.FIXTURES
+            for d in function.decorator_list
+        )
+
+    def _repeats(self, call: ast.Call) -> bool:
+        """Whether a call stands in a loop, and not in a test's."""
+        if not loops_around(self._source, call):
+            return False
+        function = place_of(self._source, call).function
+        return function is None or not self.is_test(function)
+
+    def _is_once(self, call: ast.AST) -> bool:
+        """Whether a node is evaluated once."""
+        place = place_of(self._source, call)
+        if place.loop is not None and not (place.function is not None and self.is_test(place.function)):
+            return False
+        return place.function is None or self.runs_once(place.function)
+
+    def _only_from_once(self, function: Definition, calls: list[ast.Call]) -> bool:
+        uses = self._definitions.uses(function)
+        if not calls or len(calls) != len(uses):
+            return False
+        return all(function not in functions_around(self._source, c) and self._is_once(c) for c in calls)
+
+    # ---------------------------------------------------------------- what is weighed
+
+    def weigh(self, function: Definition) -> int:
+        """The sum of the evidence: below zero, a function runs once."""
+        return sum(e.weight for e in EVIDENCE if e.holds(self, function))
+
+    def words(self, function: Definition) -> list[str]:
+        """The words of a function's name, in lower case."""
+        return [word.lower() for word in _WORD.findall(function.name)]
+
+    def nodes(self, function: Definition) -> list[ast.AST]:
+        """All nodes of a function's body."""
+        cached = self._nodes.get(function)
+        if cached is None:
+            cached = self._nodes[function] = [n for s in function.body for n in ast.walk(s)]
+        return cached
+
+    @cached_property
+    def _nodes(self) -> dict[Definition, list[ast.AST]]:
+        return {}
+
+    def is_method(self, function: Definition) -> bool:
+        return class_of(self._source, function) is not None
+
+    def called_names(self, function: Definition) -> set[str]:
+        """The last parts of what a function calls."""
+        found = set()
+        for node in self.nodes(function):
+            if isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Attribute):
+                    found.add(node.func.attr)
+                elif isinstance(node.func, ast.Name):
+                    found.add(node.func.id)
+        return found
+
+    def has_driver_loop(self, function: Definition) -> bool:
+        """Whether a function's own body loops over epochs, steps or batches and logs, saves or evaluates on the way."""
+        return any(isinstance(node, LOOPS) and _is_driver(node) for node in function.body) or any(
+            isinstance(node, LOOPS) and _is_driver(node)
+            for statement in function.body
+            if isinstance(statement, (ast.With, ast.Try, ast.If))
+            for node in ast.walk(statement)
+        )
+
+
+_DRIVER_NAMES = re.compile(r"epoch|iter|step|batch|episode|round|update|trial|seed|itr|gen", re.IGNORECASE)
+_LOGGERS = frozenset({"print", "log", "info", "debug", "warning", "write", "scalar", "add_scalar", "set_description",
+                      "set_postfix", "savefig", "imshow", "plot", "show", "save", "echo"})  # fmt: skip
+_READERS = frozenset({"ArgumentParser", "parse_args", "OmegaConf", "load_dataset", "read_csv", "load_data", "tfds",
+                      "makedirs", "mkdir", "SummaryWriter", "subplots", "figure", "savefig", "show", "basicConfig",
+                      "perf_counter", "default_rng", "manual_seed", "open", "DataLoader", "from_pretrained"})  # fmt: skip
+
+
+def _is_driver(loop: ast.AST) -> bool:
+    target = getattr(loop, "target", None)
+    named = any(isinstance(n, ast.Name) and _DRIVER_NAMES.search(n.id) for n in ast.walk(target)) if target else False
+    ranged = any(
+        isinstance(n, ast.Name) and n.id in ("trange", "tqdm") for n in ast.walk(getattr(loop, "iter", ast.Pass()))
+    )
+    return named or ranged
+
+
+def _words_in(words: frozenset[str]) -> Callable[[Frequency, Definition], bool]:
+    return lambda frequency, function: any(word in words for word in frequency.words(function))
+
+
+def _first_word_in(words: frozenset[str]) -> Callable[[Frequency, Definition], bool]:
+    return lambda frequency, function: frequency.words(function)[:1] != [] and frequency.words(function)[0] in words
+
+
+EVIDENCE = (
+    Evidence("its name begins with a set-up word", -3, _first_word_in(SETUP_WORDS)),
+    Evidence("its name has a set-up word", -1, _words_in(SETUP_WORDS)),
+    Evidence("its name begins with a driver's word", -1, _first_word_in(DRIVER_WORDS)),
+    Evidence("it loops over epochs, steps or batches itself", -2, lambda q, f: q.has_driver_loop(f)),
+    Evidence("it prints, logs or plots", -1, lambda q, f: bool(q.called_names(f) & _LOGGERS)),
+    Evidence("it reads arguments, files or data sets", -2, lambda q, f: bool(q.called_names(f) & _READERS)),
+    Evidence("it is long", -1, lambda q, f: len(f.body) > 25),
+    Evidence("it is short and returns a value", 1, lambda q, f: len(f.body) <= 6 and any(
+        isinstance(n, ast.Return) and n.value is not None for n in q.nodes(f))),
+    Evidence("its name has a word of a hot path", 1, _words_in(HOT_WORDS)),
+    Evidence("it is a method that runs per step or sample", 3,
+             lambda q, f: q.is_method(f) and f.name in HOT_METHODS),
+)  # fmt: skip

@@ -1,0 +1,207 @@
+"""The dotted names that the rules know, in one place: jits, transforms, control flow, caches, entry points.
+
+What each does to JAX's caches was measured; `JIT105`'s page says how.
+"""
+
+from __future__ import annotations
+
+JITS = frozenset(
+    {
+        "jax.jit",
+        "jax.pmap",
+        "jax.pjit",
+        "jax.api.jit",
+        "jax.api.pmap",
+        "jax.experimental.pjit.pjit",
+        "equinox.filter_jit",
+        "equinox.filter_pmap",
+        "flax.nnx.jit",
+        "flax.nnx.pmap",
+        "flax.experimental.nnx.jit",
+    }
+)
+PMAPS = frozenset({"jax.pmap", "jax.api.pmap"})
+EQUINOX_JITS = frozenset({"equinox.filter_jit", "equinox.filter_pmap"})
+NNX_JITS = frozenset({"flax.nnx.jit", "flax.nnx.pmap", "flax.experimental.nnx.jit"})
+
+PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial", "functools.partialmethod"})
+
+# Calls that take a function and give one that calls it: what becomes of the result becomes of the argument.
+_JAX_TRANSFORMS = (
+    "grad value_and_grad vmap jacfwd jacrev jacobian hessian checkpoint remat linearize vjp jvp named_call "
+    "custom_jvp custom_vjp custom_gradient make_jaxpr eval_shape shard_map xmap pure_callback"
+).split()
+TRANSFORMS = frozenset(
+    {f"jax.{name}" for name in _JAX_TRANSFORMS}
+    | {
+        "jax.ad_checkpoint.checkpoint",
+        "jax.experimental.shard_map.shard_map",
+        "jax.experimental.checkify.checkify",
+        "jax.experimental.maps.xmap",
+        "jax.numpy.vectorize",
+        "jax.linear_transpose",
+        "equinox.filter_grad",
+        "equinox.filter_value_and_grad",
+        "equinox.filter_vmap",
+        "equinox.filter_checkpoint",
+        "equinox.filter_jvp",
+        "equinox.filter_vjp",
+        "equinox.filter_closure_convert",
+        "equinox.filter_shard_map",
+        "flax.nnx.grad",
+        "flax.nnx.value_and_grad",
+        "flax.nnx.vmap",
+        "flax.nnx.remat",
+    }
+)
+# jit(checkpoint(f)) with a stable f is not traced again but compiled again.
+CHECKPOINTS = frozenset({"jax.checkpoint", "jax.remat", "jax.ad_checkpoint.checkpoint"})
+# Transforms that compare by what they wrap, so that equinox's own jit hits.
+EQUINOX_STABLE = frozenset({"equinox.filter_grad", "equinox.filter_value_and_grad", "equinox.filter_vmap"})
+
+# Transforms that are done with their function when they return: nothing of it lives on in the result.
+IMMEDIATE = frozenset({"jax.eval_shape", "jax.make_jaxpr", "jax.vjp", "jax.jvp", "jax.linearize", "equinox.filter_jvp"})
+
+# Loops that trace what they are given and keep the trace with it: {dotted name: indices of the function arguments}.
+CONTROL_FLOW: dict[str, tuple[int, ...]] = {
+    "jax.lax.scan": (0,),
+    "jax.lax.map": (0,),
+    "jax.lax.while_loop": (0, 1),
+    "jax.lax.fori_loop": (2,),
+    "jax.lax.cond": (1, 2),
+    "jax.lax.switch": (1,),
+    "jax.lax.associative_scan": (0,),
+}
+CONTROL_FLOW_KEYWORDS = frozenset({"f", "body_fun", "cond_fun", "true_fun", "false_fun", "branches", "fn"})
+
+# Calls that run what they are given once per element, at once.
+MAPS = frozenset(
+    {
+        "map",
+        "filter",
+        "sorted",
+        "min",
+        "max",
+        "functools.reduce",
+        "itertools.accumulate",
+        "itertools.starmap",
+        "jax.tree.map",
+        "jax.tree_map",
+        "jax.tree_util.tree_map",
+        "jax.tree_util.tree_map_with_path",
+        "jax.tree.map_with_path",
+        "jax.tree.reduce",
+        "jax.tree_util.tree_reduce",
+        "numpy.apply_along_axis",
+        "numpy.vectorize",
+        "timeit.timeit",
+        "timeit.repeat",
+    }
+)
+
+# Builtins and helpers that only look at what they are given.
+LOOKERS = frozenset(
+    {
+        "bool",
+        "callable",
+        "dir",
+        "hasattr",
+        "hash",
+        "id",
+        "isinstance",
+        "len",
+        "print",
+        "repr",
+        "str",
+        "type",
+        "vars",
+        "inspect.signature",
+        "jax.block_until_ready",
+        "jax.typeof",
+    }
+)
+
+# Calls whose result is what they are given, or a thin shell around it.
+SHELLS = frozenset({"functools.update_wrapper", "staticmethod", "classmethod", "property", "typing.cast"})
+
+# Calls that look something up: of what they give, nothing is known.
+GETTERS = frozenset({"getattr", "importlib.import_module", "operator.attrgetter", "next", "vars", "super", "globals"})
+GETTER_METHODS = frozenset({"get", "pop", "setdefault", "popitem", "__getitem__", "__getattr__"})
+
+ADDERS = frozenset({"add", "append", "appendleft", "extend", "insert", "setdefault", "update"})
+
+# A function under one of these runs once per key. Names without a dot match the last part of any dotted name.
+CACHE_DECORATORS = frozenset(
+    {
+        "functools.cache",
+        "functools.lru_cache",
+        "functools.cached_property",
+        "cache",
+        "lru_cache",
+        "cached",
+        "cached_property",
+        "cachedmethod",
+        "memoize",
+        "memoized",
+        "cache_resource",
+        "weakref_lru_cache",
+        "lazy_property",
+        "reify",
+    }
+)
+
+FIXTURES = frozenset({"pytest.fixture", "pytest_asyncio.fixture"})
+
+# Decorators of programs' entry points, by dotted name; `*` as in the options.
+ENTRY_POINTS = (
+    "click.command",
+    "click.group",
+    "*.command",
+    "*.callback",
+    "hydra.main",
+    "chz.entrypoint",
+    "tyro.conf.*",
+    "typer.*",
+)
+# Callees that start a program with the function they are given.
+STARTERS = frozenset(
+    {"absl.app.run", "app.run", "fire.Fire", "tyro.cli", "typer.run", "asyncio.run", "trio.run", "anyio.run",
+     "chz.entrypoint", "chz.nested_entrypoint", "jax.app.run", "multiprocessing.Process", "tap.Tap", "plac.call"}
+)  # fmt: skip
+
+# Bases whose instances are pytrees or frozen, so that `self.x` cannot go stale.
+STABLE_BASES = frozenset(
+    {
+        "equinox.Module",
+        "flax.linen.Module",
+        "flax.nnx.Module",
+        "flax.struct.PyTreeNode",
+        "typing.NamedTuple",
+        "haiku.Module",
+    }
+)
+
+# Mutable things, by the dotted name of what makes them.
+NUMPY_ARRAYS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "array asarray zeros ones empty full arange linspace eye zeros_like ones_like empty_like full_like copy "
+        "random.rand random.randn random.normal random.uniform loadtxt load fromiter frombuffer concatenate stack"
+    ).split()
+)
+JAX_ARRAYS = frozenset(
+    f"jax.numpy.{name}"
+    for name in "array asarray zeros ones empty full arange linspace eye zeros_like ones_like".split()
+)
+MUTABLE_MAKERS = frozenset(
+    {
+        "list",
+        "dict",
+        "set",
+        "bytearray",
+        "collections.defaultdict",
+        "collections.OrderedDict",
+        "collections.Counter",
+        "collections.deque",
+    }
+)

@@ -1,0 +1,213 @@
+"""JIT1xx: jitted functions whose lifetime is too short.
+
+The verdict is a table over four answers: what is jitted, where, how often that runs, and what becomes of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flake8_jitcache.fates import Fate
+from flake8_jitcache.findings import Finding
+from flake8_jitcache.jits import Creation
+from flake8_jitcache.module import Module
+from flake8_jitcache.places import Place, class_of, functions_around, in_name_guard, loops_around, place_of
+from flake8_jitcache.scopes import DEFINITIONS, Function
+from flake8_jitcache.targets import CODE_OF, Target
+from flake8_jitcache.wording import Occasion, wording
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """A place where a jitted callable comes into being, with the answers about it: a jit that is called, a decorator,
+    or a call of a factory in this file (then `factory` is that function)."""
+
+    node: ast.expr
+    creation: Creation
+    target: Target
+    place: Place
+    fate: Fate
+    factory: Function | None = None
+
+
+class Lifetimes:
+    """All lifetimes of a module: its jits, and the calls of its factories."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.factories: dict[Function, list[tuple[Creation, Target, int | None]]] = {}
+        self.all = list(self._direct())
+        self._through_factories()
+
+    def _direct(self) -> Iterator[Lifetime]:
+        module = self.module
+        for creation in module.jits.creations:
+            if creation.definition is not None:
+                fate = module.fates.of_definition(creation.definition, creation.node)
+            else:
+                fate = module.fates.of(creation.node)
+            target = module.targets.of(creation)
+            yield Lifetime(creation.node, creation, target, place_of(module.source, creation.node), fate)
+
+    def _through_factories(self) -> None:
+        """Calls of functions that return a fresh jit are creations too, and so on to a fixpoint."""
+        pending = list(self.all)
+        seen: set[tuple[Function, ast.AST, int | None]] = set()
+        while pending:
+            lifetime = pending.pop(0)
+            for function, index in lifetime.fate.returned:
+                if (function, lifetime.creation.node, index) in seen or self._is_kept_by(function):
+                    continue
+                seen.add((function, lifetime.creation.node, index))
+                self.factories.setdefault(function, []).append((lifetime.creation, lifetime.target, index))
+                for use in self._products(function):
+                    made = self._product(use, function, lifetime, index)
+                    self.all.append(made)
+                    pending.append(made)
+
+    def _is_kept_by(self, function: Function) -> bool:
+        """Whether what a function returns is made once per key, or inside a trace."""
+        module = self.module
+        return (
+            any(module.caches.caches(f) for f in (function, *functions_around(module.source, function)))
+            or function in module.traced.functions
+        )
+
+    def _products(self, function: Function) -> list[ast.expr]:
+        """The expressions that evaluate to what a factory returns: its calls, or reads of a property."""
+        module = self.module
+        found: list[ast.expr] = []
+        if isinstance(function, ast.Lambda):
+            parent = module.source.parents.get(function)
+            if isinstance(parent, ast.Call) and parent.func is function:
+                return [parent]
+        property_ = isinstance(function, DEFINITIONS) and _is_property(module, function)
+        for use in module.definitions.uses(function):
+            resolved = module.definitions.functions(use)
+            if function not in resolved:
+                continue
+            if property_:
+                found.append(use)
+                continue
+            parent = module.source.parents.get(use)
+            if isinstance(parent, ast.Call) and parent.func is use:
+                found.append(parent)
+        return found
+
+    def _product(self, use: ast.expr, function: Function, of: Lifetime, index: int | None) -> Lifetime:
+        module = self.module
+        target = of.target
+        if target.parameter is not None and isinstance(use, ast.Call):
+            passed = _argument_for(module, use, function, target)
+            target = Target("unknown") if passed is None else module.targets.classify(passed)
+            if not target.is_fresh or target.origin is None:
+                target = Target("unknown", parameter=target.parameter)
+        elif target.is_fresh and not _made_within(module, target.origin, function):
+            target = Target("stable", target.origin, target.function)
+        fate = module.fates.of(use, index)
+        return Lifetime(use, of.creation, target, place_of(module.source, use), fate, function)
+
+
+def check(module: Module) -> Iterator[Finding]:
+    """The findings of JIT101 to JIT107, JIT191 and JIT192."""
+    for lifetime in Lifetimes(module).all:
+        finding = _judge(module, lifetime)
+        if finding is not None:
+            yield finding
+
+
+def _judge(module: Module, it: Lifetime) -> Finding | None:
+    """The verdict on one lifetime."""
+    function = it.place.function
+    if module.traced.is_traced(it.node) or _is_cached(module, it.node):
+        return None
+    if it.fate.outlives:
+        keeps = it.fate.kept or it.fate.returned
+        if function is not None and keeps and it.factory is None and not it.fate.passed:
+            return _finding(module, it, "JIT192", Occasion(function, None))
+        return None
+    if it.fate.looped:
+        return None if function is None else _finding(module, it, "JIT191", Occasion(function, None))
+    if not it.fate.calls:
+        return None
+    target = _settled(module, it)
+    if target.kind in ("unknown", "hits"):
+        return None
+    loop = _loop_that_remakes(module, it, target)
+    in_test = function is not None and module.frequency.is_test(function)
+    if it.place.loop is not None and not in_test:
+        if it.factory is not None and (loop is not None or not target.is_fresh):
+            return _finding(module, it, "JIT106", Occasion(function, it.place.loop), target)
+        code = CODE_OF[target.kind] if loop is not None else "JIT107"
+        return _finding(module, it, code, Occasion(function, it.place.loop), target)
+    if function is None:
+        return _finding(module, it, "JIT191", Occasion(None, None)) if in_name_guard(module.source, it.node) else None
+    if module.frequency.runs_once(function) or in_test:
+        return _finding(module, it, "JIT191", Occasion(function, None))
+    if it.factory is not None:
+        return _finding(module, it, "JIT106", Occasion(function, None), target)
+    fresh = target.is_fresh and _made_within(module, target.origin, function)
+    return _finding(module, it, CODE_OF[target.kind] if fresh else "JIT107", Occasion(function, None), target)
+
+
+def _finding(module: Module, it: Lifetime, code: str, occasion: Occasion, target: Target | None = None) -> Finding:
+    return Finding.at(it.node, code, wording(module, code, it.node, target or it.target, occasion, it.factory))
+
+
+def _is_cached(module: Module, node: ast.AST) -> bool:
+    return any(module.caches.caches(function) for function in functions_around(module.source, node))
+
+
+def _settled(module: Module, it: Lifetime) -> Target:
+    """The target, where it is a parameter: what callers in this file pass for it, if that is fresh."""
+    binding = it.target.parameter
+    if it.target.kind != "unknown" or binding is None or it.factory is not None:
+        return it.target
+    function = binding.scope.node
+    if not isinstance(function, (*DEFINITIONS, ast.Lambda)):
+        return it.target
+    for call in module.definitions.calls_of(function):
+        passed = module.definitions.argument(call, function, binding.name)
+        if passed is None:
+            continue
+        target = module.targets.classify(passed)
+        if not target.is_fresh or target.origin is None:
+            continue
+        place = place_of(module.source, target.origin)
+        often = place.loop is not None or (
+            place.function is not None and not module.frequency.runs_once(place.function)
+        )
+        if often and not module.traced.is_traced(call):
+            return Target(target.kind, it.node, target.function, again=target.again, made_by=target.made_by)
+    return it.target
+
+
+def _loop_that_remakes(module: Module, it: Lifetime, target: Target) -> ast.AST | None:
+    """The innermost loop around a creation in whose iterations the target is made anew too."""
+    if not target.is_fresh:
+        return None
+    if it.factory is not None or target.origin is it.node:
+        return it.place.loop
+    origin_loops = [] if target.origin is None else loops_around(module.source, target.origin)
+    same_function = target.origin is not None and (place_of(module.source, target.origin).function is it.place.function)
+    return it.place.loop if same_function and it.place.loop in origin_loops else None
+
+
+def _made_within(module: Module, origin: ast.AST | None, function: Function) -> bool:
+    """Whether the object is made in a function's own body, so that each call makes a new one."""
+    return origin is not None and place_of(module.source, origin).function is function
+
+
+def _argument_for(module: Module, call: ast.Call, function: Function, target: Target) -> ast.expr | None:
+    binding = target.parameter
+    if binding is None or binding.scope.node is not function:
+        return None
+    return module.definitions.argument(call, function, binding.name)
+
+
+def _is_property(module: Module, function: Function) -> bool:
+    if not isinstance(function, DEFINITIONS) or class_of(module.source, function) is None:
+        return False
+    return any("property" in module.names.dotted(d) for d in function.decorator_list)

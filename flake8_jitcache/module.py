@@ -1,0 +1,50 @@
+"""One module under analysis: the answers to the four questions, each made once and shared by the rules."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from flake8_jitcache.definitions import Definitions
+from flake8_jitcache.fates import Fates
+from flake8_jitcache.frequency import Frequency
+from flake8_jitcache.jits import Jits
+from flake8_jitcache.names import Names
+from flake8_jitcache.options import Options
+from flake8_jitcache.scopes import Source
+from flake8_jitcache.targets import Caches, Targets
+from flake8_jitcache.traced import Traced
+
+
+class Module:
+    """A parsed module and what the rules ask about it."""
+
+    def __init__(self, tree: ast.Module, options: Options) -> None:
+        self.options = options
+        self.source = Source(tree)
+        self.names = Names(self.source)
+        self.jits = Jits(self.source, self.names, options)
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        return Definitions(self.source, self.names)
+
+    @cached_property
+    def caches(self) -> Caches:
+        return Caches(self.source, self.names, self.options.cache_decorators)
+
+    @cached_property
+    def targets(self) -> Targets:
+        return Targets(self.source, self.names, self.jits, self.definitions, self.caches)
+
+    @cached_property
+    def fates(self) -> Fates:
+        return Fates(self.source, self.names, self.jits, self.definitions, self.caches)
+
+    @cached_property
+    def traced(self) -> Traced:
+        return Traced(self.source, self.names, self.jits, self.definitions)
+
+    @cached_property
+    def frequency(self) -> Frequency:
+        return Frequency(self.source, self.names, self.definitions, self.options)

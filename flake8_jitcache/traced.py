@@ -1,0 +1,131 @@
+"""Which functions of a file run traced: what is jitted or handed to a `lax` loop, and what only they call.
+
+A jit made while something around it is traced costs nothing: it is traced inline, once. An eager `vmap` or `grad` keeps
+no trace, so what only runs under one of them is not traced code.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_jitcache import known
+from flake8_jitcache.definitions import Definitions
+from flake8_jitcache.jits import Jits
+from flake8_jitcache.names import Names
+from flake8_jitcache.places import class_of, functions_around
+from flake8_jitcache.scopes import DEFINITIONS, Function, Source
+
+
+class Traced:
+    """The functions of a file that run traced."""
+
+    def __init__(self, source: Source, names: Names, jits: Jits, definitions: Definitions) -> None:
+        self._source = source
+        self._names = names
+        self._jits = jits
+        self._definitions = definitions
+        self.functions: set[Function] = set()
+        self._find()
+
+    def is_traced(self, node: ast.AST) -> bool:
+        """Whether a node runs inside a function that is traced."""
+        return any(function in self.functions for function in functions_around(self._source, node))
+
+    def inside(self, expression: ast.AST | None) -> list[Function]:
+        """The functions of the file that run when the value of an expression is called: through transforms, partials,
+        wrappers and names."""
+        found: list[Function] = []
+        pending = [expression]
+        seen: set[ast.AST] = set()
+        while pending:
+            node = pending.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, DEFINITIONS):
+                found.append(node)
+            elif isinstance(node, ast.Call):
+                if node.args and self._wraps(node):
+                    pending.append(node.args[0])
+            elif isinstance(node, ast.Name):
+                functions = self._definitions.functions(node)
+                found += functions
+                pending += [b.value for b in self._source.reaching(node) if b.kind == "assign"]
+            elif isinstance(node, ast.Lambda):
+                found.append(node)
+            elif isinstance(node, ast.Attribute):
+                found += self._methods(node)
+            elif isinstance(node, (ast.List, ast.Tuple)):
+                pending += node.elts
+            elif isinstance(node, ast.IfExp):
+                pending += [node.body, node.orelse]
+        return found
+
+    def _wraps(self, call: ast.Call) -> bool:
+        dotted = self._names.dotted(call.func)
+        if dotted & known.TRANSFORMS or dotted & known.PARTIALS or dotted & known.SHELLS:
+            return True
+        if self._jits.maker(call.func) is not None:
+            return True
+        return isinstance(call.func, ast.Call) and "functools.wraps" in self._names.dotted(call.func.func)
+
+    def _methods(self, node: ast.Attribute) -> list[Function]:
+        method = self._definitions.method_of(node)
+        if method is not None:
+            return [method]
+        if self._definitions.class_behind(node.value) is not None or self._names.dotted(node):
+            return []
+        # An object of unknown class: every method of that name in the file may be meant.
+        return [f for f in self._by_name.get(node.attr, ()) if class_of(self._source, f) is not None]
+
+    def _find(self) -> None:
+        self._by_name: dict[str, list[Function]] = {}
+        for function in self._source.functions:
+            if isinstance(function, DEFINITIONS):
+                self._by_name.setdefault(function.name, []).append(function)
+        for creation in self._jits.creations:
+            self.functions.update(self.inside(creation.target))
+            self.functions.update(self._handed_in(creation.target))
+        for call in self._source.calls:
+            for name in self._names.dotted(call.func) & known.CONTROL_FLOW.keys():
+                for index in known.CONTROL_FLOW[name]:
+                    if index < len(call.args):
+                        self.functions.update(self.inside(call.args[index]))
+                for keyword in call.keywords:
+                    if keyword.arg in known.CONTROL_FLOW_KEYWORDS:
+                        self.functions.update(self.inside(keyword.value))
+        self._spread()
+
+    def _handed_in(self, target: ast.AST | None) -> list[Function]:
+        """For a jitted parameter: the functions that callers in this file pass for it."""
+        if not isinstance(target, ast.Name):
+            return []
+        found: list[Function] = []
+        for binding in self._source.reaching(target):
+            function = binding.scope.node
+            if binding.kind == "parameter" and isinstance(function, (*DEFINITIONS, ast.Lambda)):
+                for call in self._definitions.calls_of(function):
+                    found += self.inside(self._definitions.argument(call, function, binding.name))
+        return found
+
+    def _spread(self) -> None:
+        """Add what is only ever called from traced code, to a fixpoint."""
+        candidates = {f: uses for f in self._source.functions if (uses := self._definitions.uses(f))}
+        changed = bool(self.functions)
+        while changed:
+            changed = False
+            for function, uses in list(candidates.items()):
+                if function in self.functions:
+                    del candidates[function]
+                elif all(self._is_call(use) and self._traced_around(use, function) for use in uses):
+                    self.functions.add(function)
+                    del candidates[function]
+                    changed = True
+
+    def _is_call(self, use: ast.expr) -> bool:
+        parent = self._source.parents.get(use)
+        return isinstance(parent, ast.Call) and parent.func is use
+
+    def _traced_around(self, use: ast.expr, function: Function) -> bool:
+        around = functions_around(self._source, use)
+        return function not in around and any(f in self.functions for f in around)
