@@ -18,6 +18,8 @@ class Plugin:
     name = "jax-jitcache"
     version = version("jax-jitcache")
     options: ClassVar[Options] = Options()
+    asked_for: ClassVar[frozenset[str]] = frozenset()
+    """The codes that are off by default and were asked for by name."""
 
     def __init__(self, tree: ast.Module, lines: Sequence[str] = (), filename: str = "") -> None:
         self._tree = tree
@@ -36,6 +38,7 @@ class Plugin:
         """Take over the options; a bad value ends flake8 with one line."""
         try:
             cls.options = Options.parse(options)
+            cls.asked_for = asked_for([*(options.select or ()), *(options.extend_select or ())])
         except BadOption as bad:
             from flake8.exceptions import ExecutionError
 
@@ -48,7 +51,20 @@ class Plugin:
         from flake8_jitcache.analysis import findings
 
         for finding in findings(self._tree, self.options):
-            yield finding.line, finding.column, f"{finding.code} {finding.text}", type(self)
+            if CODES[finding.code].default or finding.code in self.asked_for:
+                yield finding.line, finding.column, f"{finding.code} {finding.text}", type(self)
+
+
+def asked_for(selected: Sequence[str]) -> frozenset[str]:
+    """The codes that are off by default and that a selected prefix names: one that names no code which is on.
+
+    flake8 alone would show them all for `--select=JIT`, and for `--ignore=E203`, which replaces the ignored codes
+    of all plugins.
+    """
+    on = [code.code for code in CODES.values() if code.default]
+    off = [code.code for code in CODES.values() if not code.default]
+    prefixes = tuple(prefix for prefix in selected if not any(code.startswith(prefix) for code in on))
+    return frozenset(code for code in off if code.startswith(prefixes))
 
 
 def mentions_a_jit(lines: Sequence[str], options: Options) -> bool:
