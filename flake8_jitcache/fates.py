@@ -94,11 +94,28 @@ class Fates:
         walk = _Walk(definition)
         outer = definition.decorator_list[: definition.decorator_list.index(decorator)]
         for other in reversed(outer):
-            if not self._is_shell(other):
+            if not self._is_shell(other) and not self._gives_back(other):
                 walk.fate.passed.append(other)
                 return walk.fate
         self._definition(definition, walk)
         return walk.fate
+
+    def _gives_back(self, decorator: ast.expr) -> bool:
+        """Whether a decorator of this file returns what it decorates, or a closure over it, and keeps it nowhere else."""
+        functions = self._definitions.functions(decorator)
+        for function in functions:
+            parameters = function.args.posonlyargs + function.args.args
+            if not parameters:
+                return False
+            scope = self._source.scope_of_function[function]
+            inside = _Walk(function)
+            for binding in scope.bindings[parameters[0].arg]:
+                for load in self._loads(binding):
+                    self._load(load, binding, inside)
+            fate = inside.fate
+            if fate.kept or fate.passed or any(returned is not function for returned, _ in fate.returned):
+                return False
+        return bool(functions)
 
     # ---------------------------------------------------------------- values
 
@@ -207,7 +224,7 @@ class Fates:
         self._value(node, walk)
 
     def _items_of_binding(self, binding: Binding, index: int, walk: _Walk) -> None:
-        for load in self._loads(binding, walk):
+        for load in self._loads(binding):
             parent = self._source.parents[load]
             if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
                 if parent.slice.value == index:
@@ -270,10 +287,10 @@ class Fates:
         elif self._source.scopes[binding.node].function is not scope.function and binding.kind != "parameter":
             walk.fate.kept.append(binding.node)  # a nonlocal of a function around: it outlives this call
             return
-        for load in self._loads(binding, walk):
+        for load in self._loads(binding):
             self._load(load, binding, walk)
 
-    def _loads(self, binding: Binding, walk: _Walk) -> list[ast.Name]:
+    def _loads(self, binding: Binding) -> list[ast.Name]:
         loads = self._source.references.get((binding.scope, binding.name), [])
         if len(binding.scope.bindings[binding.name]) == 1:
             return loads
@@ -436,7 +453,7 @@ class Fates:
         inside = walk.within(function)
         for binding in scope.bindings.get(parameter, ()):
             if binding.kind == "parameter":
-                for load in self._loads(binding, inside):
+                for load in self._loads(binding):
                     self._load(load, binding, inside)
         looped = self._is_looped(call, walk.home)
         walk.fate.kept += inside.fate.kept

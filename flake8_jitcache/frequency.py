@@ -32,9 +32,13 @@ PER_OBJECT = frozenset({"__init__", "__post_init__", "__init_subclass__", "__new
                         "__setstate__", "__attrs_post_init__", "setup"})  # fmt: skip
 
 SETUP_WORDS = frozenset(
-    "init initialize initialise initial setup create build load restore prepare configure construct register export "
-    "convert download preprocess compile warmup benchmark bench profile demo example examples tutorial experiment plot "
-    "visualize visualise animate script debug verify check bootstrap launch pretrain instantiate make save checkpoint tabulate calibrate".split()
+    "init initialize initialise initial setup create build load restore configure construct download benchmark bench "
+    "profile demo example examples tutorial experiment script bootstrap launch pretrain instantiate make warmup".split()
+)
+# Words of preparation that a short helper may bear as well.
+PREPARING_WORDS = frozenset(
+    "prepare register export convert preprocess compile plot visualize visualise animate debug verify check save "
+    "checkpoint tabulate calibrate summarize report".split()
 )
 DRIVER_WORDS = frozenset(
     "train training trainer fit run learn optimize optimise solve pipeline worker simulate".split()
@@ -104,7 +108,7 @@ class Frequency:
             return True
         if outer:
             return False
-        return self.weigh(function) < 0
+        return self.weigh(function) <= -2
 
     def _named(self, function: Function, patterns: Iterable[re.Pattern[str]]) -> bool:
         if not patterns or isinstance(function, ast.Lambda):
@@ -174,7 +178,7 @@ class Frequency:
     # ---------------------------------------------------------------- what is weighed
 
     def weigh(self, function: Definition) -> int:
-        """The sum of the evidence: below zero, a function runs once."""
+        """The sum of the evidence: at -2 and below, a function runs once."""
         return sum(e.weight for e in EVIDENCE if e.holds(self, function))
 
     def words(self, function: Definition) -> list[str]:
@@ -244,6 +248,7 @@ def _first_word_in(words: frozenset[str]) -> Callable[[Frequency, Definition], b
 EVIDENCE = (
     Evidence("its name begins with a set-up word", -3, _first_word_in(SETUP_WORDS)),
     Evidence("its name has a set-up word", -1, _words_in(SETUP_WORDS)),
+    Evidence("its name begins with a word of preparation", -2, _first_word_in(PREPARING_WORDS)),
     Evidence("its name begins with a driver's word", -1, _first_word_in(DRIVER_WORDS)),
     Evidence("it loops over epochs, steps or batches itself", -2, lambda q, f: q.has_driver_loop(f)),
     Evidence("it prints, logs or plots", -1, lambda q, f: bool(q.called_names(f) & _LOGGERS)),

@@ -11,6 +11,7 @@ from flake8_jitcache import known
 from flake8_jitcache.definitions import Definitions, last_part, method_kind
 from flake8_jitcache.jits import Creation, Jits, Maker
 from flake8_jitcache.names import Names, pattern
+from flake8_jitcache.places import Place, place_of
 from flake8_jitcache.scopes import DEFINITIONS, Binding, Function, Source
 
 Kind = Literal["lambda", "partial", "def", "method", "transform", "stable", "hits", "unknown"]
@@ -136,12 +137,18 @@ class Targets:
         if binding.kind == "class":
             return Target("stable", binding.node) if binding.scope.function is not None else STABLE
         if binding.kind == "def" and isinstance(binding.node, DEFINITIONS):
-            return Target("def", binding.node, binding.node)
+            return self._settled(Target("def", binding.node, binding.node))
         if binding.kind == "parameter":
             return Target("unknown", parameter=binding)
         if binding.kind == "assign" and binding.value is not None:
-            return self.classify(binding.value)
+            return self._settled(self.classify(binding.value))
         return UNKNOWN
+
+    def _settled(self, target: Target) -> Target:
+        """A named object; what is made at module or class level, outside loops, is made once."""
+        if target.is_fresh and target.origin is not None and place_of(self._source, target.origin) == Place(None, None):
+            return Target("stable", None, target.function)
+        return target
 
     # ---------------------------------------------------------------- attributes
 
@@ -232,9 +239,7 @@ class Targets:
 
     def _wrapped(self, node: ast.Call, inner: ast.expr | None, name: str, *, only_compiles: bool) -> Target:
         target = UNKNOWN if inner is None or isinstance(inner, ast.Starred) else self.classify(inner)
-        stable = target.kind in ("stable", "hits") or (
-            target.kind == "def" and target.function is not None and self._lives_longer(target.function, node)
-        )
+        stable = target.kind in ("stable", "hits") or (target.is_fresh and self._lives_longer(target, node))
         again: Literal["traces", "compiles"] = (
             "compiles" if stable and self._keeps_trace(inner, only_compiles) else "traces"
         )
@@ -253,11 +258,11 @@ class Targets:
                     return True
         return False
 
-    def _lives_longer(self, function: Function, node: ast.AST) -> bool:
-        """Whether a function is defined in a scope around the function that evaluates `node`."""
-        return self._source.scopes[function].function is not self._source.scopes[node].function or (
-            self._source.scopes[function].function is None
-        )
+    def _lives_longer(self, target: Target, node: ast.AST) -> bool:
+        """Whether an object is made by a function around the one that evaluates `node`."""
+        if target.origin is None:
+            return True
+        return place_of(self._source, target.origin).function is not place_of(self._source, node).function
 
     def _makes_instance(self, call: ast.Call) -> bool:
         dotted = self._names.dotted(call.func)
