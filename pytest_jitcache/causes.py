@@ -1,0 +1,395 @@
+"""Why a function was traced (or compiled) again: the one table of causes, and the comparison that chooses among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_jitcache.signature import (
+    OMITTED,
+    Argument,
+    ByIdentity,
+    Leaf,
+    Node,
+    has_nan,
+    identities,
+    leaves_of,
+    token_text,
+)
+
+if TYPE_CHECKING:
+    from pytest_jitcache.recorder import Trace
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One way of retracing.
+
+    Attributes:
+        title: the words of the failure's first line.
+        why: what JAX does and why, one or two sentences. May use `{name}` (the function), `{what}` (the argument).
+        fix: the one change that ends it.
+    """
+
+    title: str
+    why: str
+    fix: str
+
+
+CAUSES: dict[str, Cause] = {
+    "function": Cause(
+        "new function object",
+        "{kind_why} JAX's trace cache goes by the identity of the function object, so a new object is traced from scratch.",
+        "{kind_fix}",
+    ),
+    "body": Cause(
+        "new function object",
+        "The body given to `{traced_for}` is made anew on each call, and JAX keeps the trace of a control-flow body by the "
+        "identity of its function object.",
+        "Define the body once, at module level, and pass what it needs through the carry or the operands; or put the "
+        "whole call under one jitted function that is kept.",
+    ),
+    "static made anew": Cause(
+        "static argument made anew",
+        "`{what}` is static and its type compares by identity, so each new object is a new key in JAX's cache, though it "
+        "holds the same as the last.",
+        "{static_fix}",
+    ),
+    "static nan": Cause(
+        "static argument is NaN",
+        "`{what}` is static and NaN is unequal to itself, so JAX never finds the earlier trace.",
+        "Pass `{what}` as a traced argument (not static), or use None as the static mark for a missing value.",
+    ),
+    "metadata": Cause(
+        "pytree structure made anew",
+        "The static part (metadata) of the pytree `{what}` holds an object that compares by identity, so each new one is a "
+        "new pytree structure to JAX.",
+        "Make that object once and keep it, or give its type `__eq__` and `__hash__` by value.",
+    ),
+    "static value": Cause(
+        "static argument changed",
+        "`{what}` is static: JAX traces once for each value of it.",
+        "If only its value matters to the arithmetic, pass `{what}` as a traced argument; else keep it the same.",
+    ),
+    "keyword": Cause(
+        "positional or keyword",
+        "`{what}` was passed {before} before and {after} now. JAX's cache keeps calls by position and by keyword apart.",
+        "Pass `{what}` the same way in every call.",
+    ),
+    "default": Cause(
+        "default argument spelled out",
+        "`{what}` was {before} before and {after} now. An omitted default is a constant inside the trace, one that is "
+        "passed is an argument, so the two calls are traced apart.",
+        "Always pass `{what}`, or never.",
+    ),
+    "weak type": Cause(
+        "weak type",
+        "A Python scalar is weakly typed (`~f32[]`): it gives way to the dtype of the other operand, an array (`f32[]`) does not. "
+        "The two may compute different results, so JAX traces them apart.",
+        "{weak_fix}",
+    ),
+    "structure": Cause(
+        "pytree structure",
+        "The pytree `{what}` has another structure, and JAX traces once for each structure.",
+        "Give `{what}` the same structure in every call: the same container types and keys, and an array where None stood.",
+    ),
+    "dtype": Cause(
+        "dtype",
+        "JAX traces once for each dtype.",
+        "Convert `{what}` to one dtype before the call.",
+    ),
+    "shape": Cause(
+        "shape",
+        "JAX traces once for each shape.",
+        "Pad `{what}` to one shape (or to a few), or allow one trace for each with per=\"signature\".",
+    ),
+    "config": Cause(
+        "JAX config",
+        "The setting {what} is part of the key of JAX's trace cache: {before} before, {after} now.",
+        "Set it once, before the first call, or keep the calls under different settings in different tests.",
+    ),
+    "mesh": Cause(
+        "mesh context (JAX config)",
+        "The mesh in force ({what}) is part of the key of JAX's trace cache.",
+        "Make all calls under the same mesh context.",
+    ),
+    "sharding": Cause(
+        "sharding",
+        "`{what}` lies on other devices or is split in another way, and that is part of the abstract type JAX traces for.",
+        "Put `{what}` under one sharding before the first call, with `jax.device_put`.",
+    ),
+    "committed": Cause(
+        "committed to a device",
+        "`{what}` was {before} before and is {after} now. JAX compiles for a committed array and for an uncommitted one apart.",
+        "Use `jax.device_put(..., device)` for `{what}` in every call, or in none.",
+    ),
+    "options": Cause(
+        "jit options",
+        "The function was jitted with other options: {what}.",
+        "Jit it once and keep the result.",
+    ),
+    "caches cleared": Cause(
+        "caches cleared",
+        "Nothing about the two calls differs. JAX's caches were cleared between them (`jax.clear_caches()` or the "
+        "function's `clear_cache()`), or the entry was evicted.",
+        "Clear the caches before the first call, not between two.",
+    ),
+    "unknown": Cause(
+        "cause unknown",
+        "Everything that is known of the two calls is the same.",
+        "Run with -vv for all that is known, and look at JAX's own words with `jax.config.update('jax_explain_cache_misses', True)`.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two traces: the cause, the argument or setting, and how it looked before and now."""
+
+    cause: str
+    what: str = ""
+    before: str = ""
+    after: str = ""
+
+    @property
+    def title(self) -> str:
+        title = CAUSES[self.cause].title
+        if self.what and self.cause not in ("function", "body", "caches cleared", "unknown", "options"):
+            return f"{title} ({_short(self.what)})"
+        return title
+
+
+def _short(what: str, limit: int = 30) -> str:
+    return what if len(what) <= limit else "…" + what[-limit + 1 :]
+
+
+def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Difference]:
+    """All differences between two traces of one function, the one to blame first."""
+    found: list[Difference] = []
+    if earlier.inline_of is not None and earlier.inside is not None and later.inside is not None:
+        found += _arguments(earlier, later)
+        if earlier.inside is not later.inside:
+            found += [d for d in compare(earlier.inside, later.inside) if d.cause != "unknown"]
+        return found or [Difference("unknown")]
+    same_object = earlier.ref() is not None and earlier.ref() is later.ref()
+    arguments = _arguments(earlier, later)
+    settings = _settings(earlier, later)
+    new_object = not same_object and (earlier.object_id != later.object_id or earlier.ref() is None) and bool(later.layers)
+    if new_object:
+        found.append(Difference("body" if later.traced_for not in ("jit", "checkpoint / remat") else "function", later.name))
+    if settings and any(d.cause == "dtype" and "x64" in s.what for s in settings for d in arguments):
+        found += settings
+        settings = []
+    found += sorted(arguments, key=lambda d: _ORDER.index(d.cause))
+    found += settings
+    found += _placement(earlier, later, compiled)
+    if earlier.options != later.options:
+        before, after = dict(earlier.options), dict(later.options)
+        changed = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
+        found.append(Difference("options", ", ".join(changed), str(before), str(after)))
+    if not found:
+        cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)
+        found.append(Difference("caches cleared" if cleared else "unknown"))
+    return found
+
+
+_ORDER = ["static made anew", "static nan", "metadata", "structure", "dtype", "shape", "static value", "default", "keyword", "weak type", "sharding", "committed"]
+
+
+def _arguments(earlier: Trace, later: Trace) -> list[Difference]:
+    before = {a.name: a for a in earlier.signature.arguments}
+    after = {a.name: a for a in later.signature.arguments}
+    found: list[Difference] = []
+    for name in [*before, *(n for n in after if n not in before)]:
+        a, b = before.get(name), after.get(name)
+        if a is None or b is None:
+            one = a or b
+            assert one is not None
+            gone = Difference("structure", name, str(one.tree), "not passed")
+            found.append(gone if b is None else Difference("structure", name, "not passed", str(one.tree)))
+            continue
+        if OMITTED in (a.passed, b.passed):
+            if a.passed != b.passed:
+                found.append(Difference("default", name, _how(a), _how(b)))
+            continue
+        found += _trees(name, a.tree, b.tree)
+        if a.passed != b.passed:
+            found.append(Difference("keyword", name, f"by {a.passed}", f"by {b.passed}"))
+    return found
+
+
+def _how(argument: Argument) -> str:
+    if argument.passed == OMITTED:
+        return f"left at its default {argument.tree}"
+    return f"passed ({argument.tree}, by {argument.passed})"
+
+
+def _trees(path: str, a: Node | Leaf, b: Node | Leaf) -> Iterator[Difference]:
+    if isinstance(a, Leaf) and isinstance(b, Leaf):
+        yield from _leaf(path, a, b)
+    elif isinstance(a, Node) and isinstance(b, Node) and a.type is b.type and a.entries == b.entries:
+        if a.meta != b.meta:
+            yield Difference("structure", path, f"{a} with {token_text(a.meta)}", f"{b} with {token_text(b.meta)}")
+        elif _made_anew(a.meta, b.meta) or has_nan(a.meta):
+            yield Difference("metadata", path, token_text(a.meta), token_text(b.meta))
+        for entry, child, other in zip(a.entries, a.children, b.children, strict=True):
+            yield from _trees(path + entry, child, other)
+    else:
+        yield Difference("structure", path, _cut(a), _cut(b))
+
+
+def _cut(tree: Node | Leaf, limit: int = 70) -> str:
+    text = str(tree)
+    if len(text) <= limit:
+        return text
+    kind = tree.type.__name__ if isinstance(tree, Node) else ""
+    return f"{kind} of {sum(1 for _ in leaves_of(tree))} leaves"
+
+
+def _made_anew(a: object, b: object) -> bool:
+    return any(
+        x.id != y.id or x.ref() is None or x.ref() is not y.ref()
+        for x, y in zip(identities(a), identities(b), strict=False)
+    )
+
+
+def _leaf(path: str, a: Leaf, b: Leaf) -> Iterator[Difference]:
+    if "static" in (a.form, b.form):
+        if a.form != b.form:
+            yield Difference("static value", path, str(a), str(b))
+        elif a.token != b.token:
+            yield Difference("static value", path, str(a), str(b))
+        elif has_nan(a.token):
+            yield Difference("static nan", path, str(a), str(b))
+        elif _made_anew(a.token, b.token):
+            yield Difference("static made anew", path, str(a), str(b))
+        return
+    if a.dtype != b.dtype:
+        yield Difference("dtype", path, str(a), str(b))
+    if a.shape != b.shape:
+        yield Difference("shape", path, str(a), str(b))
+    if a.dtype == b.dtype and a.weak != b.weak:
+        yield Difference("weak type", path, str(a), str(b))
+
+
+def _settings(earlier: Trace, later: Trace) -> list[Difference]:
+    if earlier.settings is later.settings:
+        return []
+    before, after = dict(earlier.settings), dict(later.settings)
+    found = []
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            cause = "mesh" if "mesh" in name else "config"
+            found.append(Difference(cause, name, before.get(name, "unset"), after.get(name, "unset")))
+    return found
+
+
+def _placement(earlier: Trace, later: Trace, compiled: bool) -> list[Difference]:
+    found: list[Difference] = []
+    before = {a.name: a.tree for a in earlier.signature.arguments}
+    for argument in later.signature.arguments:
+        if argument.name not in before:
+            continue
+        for (path, a), (_, b) in zip(leaves_of(before[argument.name]), leaves_of(argument.tree), strict=False):
+            if a.form != "array" or b.form != "array":
+                continue
+            what = argument.name + path
+            if a.sharding != b.sharding and (compiled or "Sharding" in a.sharding + b.sharding):
+                found.append(Difference("sharding", what, f"{a} on {a.sharding}", f"{b} on {b.sharding}"))
+            elif compiled and a.committed != b.committed:
+                words = {True: f"committed to {b.sharding}", False: "uncommitted"}
+                found.append(Difference("committed", what, words[a.committed], words[b.committed]))
+    return found
+
+
+# --- words for the causes that depend on the kind of thing ------------------------------------------------------------
+
+
+def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, str]:
+    """The sentences `why` and `fix` for a difference."""
+    cause = CAUSES[difference.cause]
+    kind_why, kind_fix = _kind(later)
+    words = {
+        "name": later.name,
+        "what": difference.what,
+        "before": difference.before,
+        "after": difference.after,
+        "traced_for": _public_name(later.traced_for),
+        "kind_why": kind_why,
+        "kind_fix": kind_fix,
+        "static_fix": _static_fix(difference, later),
+        "weak_fix": _weak_fix(difference),
+    }
+    return cause.why.format(**words), cause.fix.format(**words)
+
+
+def _public_name(traced_for: str) -> str:
+    return {"while_body": "while_loop", "while_cond": "while_loop"}.get(traced_for, traced_for)
+
+
+def _weak_fix(difference: Difference) -> str:
+    dtype = difference.before.lstrip("~").split("[")[0]
+    long = {"f": "float", "i": "int", "u": "uint", "c": "complex"}.get(dtype[:1], "") + dtype[1:]
+    call = f"jnp.{long}(...)" if long[-1:].isdigit() else "jnp.asarray(..., dtype)"
+    return f"Pass `{difference.what}` as the same kind in every call: always a Python scalar, or always an array such as {call}."
+
+
+def _static_fix(difference: Difference, later: Trace) -> str:
+    if "function " in difference.after or "lambda" in difference.after:
+        return f"Define the function passed as `{difference.what}` once, at module level, or keep the one you made."
+    return (
+        f"Make the object passed as `{difference.what}` once and keep it, or give its type `__eq__` and `__hash__` by value "
+        "(a frozen dataclass has both)."
+    )
+
+
+_TRANSFORMS = {
+    "grad", "value_and_grad", "vmap", "jacfwd", "jacrev", "jacobian", "hessian", "linearize", "vjp", "jvp", "checkpoint",
+    "named_call", "pmap", "shard_map", "checkify", "vectorize", "custom_jvp", "custom_vjp",
+}  # fmt: skip
+
+
+def _kind(trace: Trace) -> tuple[str, str]:
+    outer = next((k for k in trace.kinds if k != "jit"), "function")
+    name = trace.name
+    hoist = "and keep the jitted function: at module level, in a cached factory, or on the object that uses it"
+    if outer == "partial":
+        return (
+            f"`functools.partial({name}, ...)` makes a new object each time it is evaluated.",
+            f"Build the jitted partial once {hoist}; or jit `{name}` itself and pass the bound values as arguments.",
+        )
+    if outer == "bound method":
+        return (
+            f"Looking up the method `{name}` on an instance makes a new bound method each time.",
+            f"Jit the method once in `__init__` and keep it on the instance, or jit a function that takes the instance's data as arguments.",
+        )
+    if outer == "lambda":
+        return (
+            f"The lambda at {trace.place} is made anew each time that line runs.",
+            "Jit a function defined at module level (pass what the lambda captures as arguments), or build the jitted lambda once and keep it.",
+        )
+    if outer == "nested function":
+        return (
+            f"`{name}` is defined inside another function, so each call of that one makes a new `{name}`.",
+            f"Move `{name}` to module level and pass what it captures as arguments, or make the jitted function once and keep it.",
+        )
+    if outer == "callable object":
+        return (
+            f"A new instance of the callable class is jitted each time.",
+            f"Make the instance once {hoist}.",
+        )
+    if outer in ("JitFn", "JitWrapped"):
+        return (
+            f"`nnx.jit({name})` makes a new function object each time it is evaluated, even for a module-level function.",
+            f"Apply `nnx.jit` once, as a decorator or at module level, {hoist}.",
+        )
+    if outer in _TRANSFORMS or outer not in ("function", "jit"):
+        return (
+            f"`{outer}({name})` makes a new function object each time it is evaluated.",
+            f"Build `jit({outer}({name}))` once, at module level, {hoist}.",
+        )
+    return (
+        f"`{name}` is another function object than before, from the same place in the source.",
+        f"Make `{name}` once {hoist}.",
+    )

@@ -1,0 +1,563 @@
+"""`traced_once`: the wrap form and the block form, and the verdict of both."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Literal, TypeVar, overload
+
+from pytest_jitcache import bodies, jax_internals, report
+from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.identity import Unwrapped, is_jitted, unwrap
+from pytest_jitcache.places import OURS, is_machinery
+from pytest_jitcache.recorder import Site, Trace, Watcher, recorder, site_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+Per = Literal["signature", "total"]
+
+
+class TraceRecord(Sequence[Trace]):
+    """The traces that a guard has counted, in the order in which they ended. Stays readable after a failure.
+
+    Attributes:
+        compiles: the XLA compiles of the guarded functions, in the same form. Filled where `max_compiles` is given.
+    """
+
+    def __init__(self) -> None:
+        self._traces: list[Trace] = []
+        self.compiles: list[Trace] = []
+
+    @overload
+    def __getitem__(self, index: int) -> Trace: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Trace]: ...
+    def __getitem__(self, index: int | slice) -> Trace | list[Trace]:
+        return self._traces[index]
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def __iter__(self) -> Iterator[Trace]:
+        return iter(tuple(self._traces))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{t.name} at {t.call_site}" for t in self._traces[:4])
+        return f"<{len(self)} trace{'' if len(self) == 1 else 's'}{': ' + inner if inner else ''}>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{t} at {t.call_site}" for t in self._traces) or "no traces"
+
+
+@dataclass
+class Target:
+    """One function that the user named."""
+
+    name: str
+    function: Any
+    jitted: bool
+    fun: Any  # the function under the jit
+    codes: frozenset[CodeType]
+    unwrapped_layers: tuple[Any, ...]
+    called: bool = False
+    traced: bool = False
+
+    def matches(self, function: Unwrapped) -> bool:
+        """Whether a traced callable is this function, or is wrapped around it."""
+        if any(_same(o, self.fun) for o in function.objects):
+            return True
+        return not self.jitted and bool(self.codes.intersection(function.codes))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(b, types.MethodType | functools.partial) or type(a) is not type(b) or isinstance(b, types.FunctionType):
+        return isinstance(b, types.MethodType) and type(a) is type(b) and bool(a == b)
+    try:
+        return type(b).__eq__ is not object.__eq__ and bool(a == b)
+    except Exception:
+        return False
+
+
+def _target(function: Any) -> Target:
+    if not callable(function):
+        kind = type(function).__name__
+        raise TypeError(
+            f"assert_traced_once takes functions, got {kind}: pass the function itself, not the result of calling it."
+        )
+    taken = unwrap(function)
+    jitted = any(is_jitted(o) for o in taken.objects) and not _user_code_first(taken)
+    fun = function
+    if jitted:
+        fun = next((o for o in taken.objects if not is_jitted(o) and not isinstance(o, types.MethodType)), function)
+        inner = getattr(function, "jitted_fn", None)
+        if inner is not None:
+            fun = getattr(inner, "_fun", fun)
+    codes = frozenset(taken.codes[-1:])
+    return Target(taken.name, function, jitted, fun, codes, taken.layers)
+
+
+def _user_code_first(taken: Unwrapped) -> bool:
+    for o in taken.objects:
+        if isinstance(o, types.FunctionType):
+            return not is_machinery(o.__code__.co_filename)
+        if is_jitted(o):
+            return False
+    return False
+
+
+def _clear(function: Any) -> None:
+    """Make a jitted function start cold."""
+    for one in (function, getattr(function, "jitted_fn", None), getattr(function, "_cached", None), getattr(function, "__func__", None)):
+        clear = getattr(one, "clear_cache", None)
+        if callable(clear):
+            try:
+                clear()
+            except Exception:
+                continue
+            return
+
+
+_active: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+
+class Guard(Watcher):
+    """Watches from `start` to `stop` and judges."""
+
+    def __init__(
+        self,
+        functions: tuple[Any, ...],
+        max_traces: int = 1,
+        per: Per = "signature",
+        max_compiles: int | None = None,
+        info: str | None = None,
+    ) -> None:
+        _check_limit("max_traces", max_traces)
+        if max_compiles is not None:
+            _check_limit("max_compiles", max_compiles)
+        if per not in ("signature", "total"):
+            raise ValueError(f"per must be 'signature' or 'total', got {per!r}.")
+        if info is not None and not isinstance(info, str):
+            raise TypeError(f"info must be a string, got {type(info).__name__}.")
+        self.targets = [_target(function) for function in functions]
+        self.max_traces, self.per, self.max_compiles, self.info = max_traces, per, max_compiles, info
+        self.wants_compiles = max_compiles is not None
+        self.record = TraceRecord()
+        self.alerts: list[tuple[str, list[Trace]]] = []
+        self.problems: list[str] = []
+        self.disabled: list[str] = []
+        self.running = False
+        self.judged = False
+        self._lock = threading.RLock()
+        self._matched: dict[int, bool] = {}
+        self._groups: dict[object, list[Trace]] = {}
+        self._compile_groups: dict[object, list[Trace]] = {}
+        self._inlined: dict[int, list[Trace]] = {}
+        self._clears: dict[object, int] = {}
+        self._home: CodeType | None = None
+        self._disabled_at_start = False
+        plain = frozenset(code for t in self.targets if not t.jitted for code in t.codes)
+        jitted = frozenset(code for t in self.targets if t.jitted for code in t.codes)
+        self._plain_calls = bodies.Calls(plain, self._plain_called)
+        self._off_calls = bodies.Calls(jitted, self._off_called)
+        self._plain = plain
+
+    # -- start and stop
+
+    def start(self, home: FrameType | None) -> None:
+        self._home = home.f_code if home is not None else None
+        self.running = True
+        for target in self.targets:
+            if target.jitted:
+                _clear(target.function)
+                for other in list(_active):
+                    if other is not self:
+                        other.cleared(target)
+        recorder.watch(self)
+        _active.add(self)
+        self._disabled_at_start = jax_internals.jit_is_disabled()
+        self._plain_calls.start()
+        if self._disabled_at_start:
+            self._off_calls.start()
+
+    def stop(self) -> None:
+        if not self.running:
+            return
+        self.running = False
+        self._plain_calls.stop()
+        self._off_calls.stop()
+        if not jax_internals.monitoring_is_heard():
+            self.problems.append(
+                "JAX's monitoring listeners were removed while the guard was watching "
+                "(jax.monitoring.clear_event_listeners()), so traces and compiles may be missing."
+            )
+        if not jax_internals.trace_starts_are_heard():
+            self.problems.append("JAX's test event listener was replaced while the guard was watching: traces may be missing.")
+        recorder.unwatch(self)
+        _active.discard(self)
+
+    def cleared(self, target: Target) -> None:
+        """Another guard has cleared the cache of a function: the next trace of it starts a new count here."""
+        with self._lock:
+            for code in target.codes:
+                self._clears[code] = self._clears.get(code, 0) + 1
+
+    # -- events
+
+    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
+        if not self.running:
+            return
+        matched = self._matches(trace, function, frame)
+        if matched:
+            self._matched[id(trace)] = True
+        elif self._plain and not self._plain_on_stack(frame):
+            self._plain_calls.start()
+        if trace.test_site is None and self._home is not None:
+            self._set_test_site(trace, frame)
+
+    def _set_test_site(self, trace: Trace, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code is self._home:
+                trace.test_site = site_of(frame)
+                return
+            frame = frame.f_back
+
+    def _matches(self, trace: Trace, function: Unwrapped, frame: FrameType) -> bool:
+        if not self.targets:
+            return function.found
+        hit = False
+        for target in self.targets:
+            if target.matches(function):
+                target.called = hit = True
+        if not hit and function.found and self._plain:
+            on_stack = self._codes_on_stack(frame)
+            for target in self.targets:
+                if not target.jitted and target.codes & on_stack:
+                    target.called = hit = True
+        return hit
+
+    def _codes_on_stack(self, frame: FrameType | None) -> set[CodeType]:
+        found: set[CodeType] = set()
+        while frame is not None:
+            if frame.f_code in self._plain:
+                found.add(frame.f_code)
+            frame = frame.f_back
+        return found
+
+    def _plain_on_stack(self, frame: FrameType | None) -> bool:
+        return bool(self._codes_on_stack(frame))
+
+    def end(self, trace: Trace) -> None:
+        with self._lock:
+            inlined = self._inlined.pop(id(trace), ())
+            if self._matched.pop(id(trace), False) and self.running:
+                if trace.body:
+                    self._count(trace)
+            for inline in inlined:
+                inline.finished = True
+                self._count(inline)
+
+    def _count(self, trace: Trace) -> None:
+        self.record._traces.append(trace)
+        for target in self.targets:
+            target.traced = target.traced or bool(target.codes.intersection(trace.codes))
+        self._add(self._groups, trace, self.max_traces, "traced")
+
+    def _add(self, groups: dict[object, list[Trace]], trace: Trace, allowed: int, verb: str) -> None:
+        which = self._which(trace)
+        keys: list[object] = [None] if self.per == "total" else [trace.signature.key]
+        if self.per == "signature" and trace.signature.default_key != trace.signature.key:
+            keys.append(trace.signature.default_key)
+        for key in keys:
+            group = groups.setdefault((which, key), [])
+            group.append(trace)
+            if len(group) > allowed:
+                trace.cause = report.nearest(group, verb)[1][0].title
+                self.alerts.append((verb, group))
+
+    def _which(self, trace: Trace) -> object:
+        clears = tuple(self._clears.get(code, 0) for code in trace.codes)
+        which: object = (trace.layers, trace.slot, trace.traced_for if trace.stage == "transpose" else "", clears)
+        if trace.inline_of is not None and trace.inside is not None:
+            which = (which, self._which(trace.inside), trace.inside.signature.key)
+        return which
+
+    def stage(
+        self, stage: str, seconds: float, name: str, fun: Any, compiled: Trace | None, function: Unwrapped | None, frame: FrameType
+    ) -> None:
+        if not self.running:
+            return
+        with self._lock:
+            owner = None
+            for trace in reversed(self.record._traces):
+                if (fun is not None and trace.ref() is fun) or (fun is None and trace.name == name):
+                    owner = trace
+                    break
+            if owner is not None:
+                owner.seconds[stage] = owner.seconds.get(stage, 0.0) + seconds
+                owner.compiles += stage == "compile"
+            if stage != "compile" or self.max_compiles is None:
+                return
+            if compiled is None and owner is not None and fun is None:
+                compiled = _compile_by_name(owner, frame)
+            elif compiled is None or function is None or not self._matches(compiled, function, frame):
+                return
+            if compiled is None:
+                return
+            self._set_test_site(compiled, frame)
+            self.record.compiles.append(compiled)
+            self._add(self._compile_groups, compiled, self.max_compiles, "compiled")
+
+    def jit_switched(self, off: bool) -> None:
+        if off and self.running:
+            self._off_calls.start()
+
+    def lost(self, error: BaseException) -> None:
+        if len(self.problems) < 3:
+            self.problems.append(f"a trace could not be recorded ({type(error).__name__}: {error}).")
+
+    # -- calls
+
+    def _off_called(self, frame: FrameType) -> bool:
+        if self.running and jax_internals.jit_is_disabled() and jax_internals.running_trace(frame) is None:
+            self._note_disabled(frame)
+            return False
+        return True
+
+    def _note_disabled(self, frame: FrameType) -> None:
+        for target in self.targets:
+            if frame.f_code in target.codes:
+                target.called = True
+                if target.name not in self.disabled:
+                    self.disabled.append(target.name)
+
+    def _plain_called(self, frame: FrameType) -> bool:
+        if not self.running:
+            return False
+        for target in self.targets:
+            if frame.f_code in target.codes:
+                target.called = True
+        if jax_internals.jit_is_disabled():
+            self._note_disabled(frame)
+        running = jax_internals.running_trace(frame)
+        if isinstance(running, Trace) and not self._matched.get(id(running)):
+            with self._lock:
+                mine = self._inlined.setdefault(id(running), [])
+                if all(t.inline_of is not frame.f_code for t in mine):
+                    mine.append(recorder.inlined(frame, running))
+        if sys.version_info >= (3, 12):
+            return True
+        return any(not t.called for t in self.targets if not t.jitted)
+
+    # -- verdict
+
+    def raise_alert(self) -> None:
+        """Raise for the first group that went over its limit, with all its traces so far."""
+        __tracebackhide__ = True
+        verb, group = self.alerts[0]
+        self.judged = True
+        error = self.error(verb, group)
+        self.alerts.clear()
+        raise error
+
+    def error(self, verb: str, group: list[Trace]) -> RetraceError:
+        allowed = self.max_traces if verb == "traced" else self.max_compiles or 0
+        return RetraceError(report.retraced(verb, group, allowed, self.per, self.info), self.record)
+
+    def worst(self) -> tuple[str, list[Trace]] | None:
+        for verb, groups, allowed in (
+            ("traced", self._groups, self.max_traces),
+            ("compiled", self._compile_groups, self.max_compiles),
+        ):
+            if allowed is None:
+                continue
+            over = [group for group in groups.values() if len(group) > allowed]
+            if over:
+                return verb, max(over, key=len)
+        return None
+
+    def judge(self) -> None:
+        """Raise or warn, once everything has been seen."""
+        __tracebackhide__ = True
+        self.judged = True
+        worst = self.worst()
+        if worst is not None:
+            raise self.error(*worst)
+        names = " and ".join(t.name for t in self.targets) or "the block"
+        if self.disabled or (self._disabled_at_start and not len(self.record)):
+            raise RetraceError(report.disabled(" and ".join(self.disabled) or names, self.info), self.record)
+        if self.problems:
+            raise RetraceError(report.unjudged(names, self.problems, self.info), self.record)
+        self.judge_silence()
+
+    def judge_silence(self) -> None:
+        """A guard that saw nothing is not a passed test."""
+        __tracebackhide__ = True
+        if not self.targets:
+            if not len(self.record):
+                warnings.warn(JitcacheWarning(report.NOTHING_IN_BLOCK), stacklevel=3)
+            return
+        for target in self.targets:
+            if target.traced or (not target.jitted and len(self.record)):
+                continue
+            if not target.called:
+                warnings.warn(JitcacheWarning(report.never_called(target.name, target.jitted)), stacklevel=3)
+            elif target.jitted or report.jit_in_sight(target.function):
+                warnings.warn(JitcacheWarning(report.maybe_warm(target.name)), stacklevel=3)
+            else:
+                raise RetraceError(report.never_traced(target.name, self.info), self.record)
+
+
+def _compile_by_name(owner: Trace, frame: FrameType | None) -> Trace:
+    import copy
+
+    stage = "compile"
+    while frame is not None and is_machinery(frame.f_code.co_filename):
+        if "transpose" in frame.f_code.co_name:
+            stage = "transpose"
+        frame = frame.f_back
+    compiled = copy.copy(owner)
+    compiled.stage, compiled.seconds, compiled.test_site = stage, {}, None
+    compiled.call_site = site_of(frame) if frame is not None else None
+    return compiled
+
+
+def _check_limit(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r}).")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}.")
+
+
+class traced_once:  # noqa: N801 - a function to its users, a class so that `__exit__` shows no foreign frame
+    """Assert that functions are traced at most once for each signature.
+
+    Two forms. Wrapped, it is judged at the call that retraces::
+
+        step = traced_once(train_step)
+        step(state, batch)
+
+    As a block, it is judged when the block ends without an exception; without a function everything traced in it counts::
+
+        with traced_once(train_step) as traces:
+            run_epoch()
+
+    Args:
+        *functions: jitted functions, which start cold, or plain ones, for which everything counts that is traced while
+            they run. None at all (block form): everything that is traced in the block.
+        max_traces: how many traces are allowed, at least 1.
+        per: "signature" counts each signature apart, "total" counts all signatures of a function together.
+        max_compiles: how many XLA compiles are allowed, counted by the same `per`. None: any number.
+        info: text to show in the failure.
+
+    Raises:
+        RetraceError: (an AssertionError) a function was traced or compiled too often, or could not be judged.
+        TypeError, ValueError: an argument is wrong.
+    """
+
+    def __init__(
+        self,
+        *functions: Callable[..., Any],
+        max_traces: int = 1,
+        per: Per = "signature",
+        max_compiles: int | None = None,
+        info: str | None = None,
+    ) -> None:
+        self._guard = Guard(functions, max_traces, per, max_compiles, info)
+        self._block = False
+        self._options: dict[str, Any] = {"max_traces": max_traces, "per": per, "max_compiles": max_compiles, "info": info}
+        self._functions = functions
+        self._alerts = self._guard.alerts
+        self._function: Callable[..., Any] = self._first_call
+        if len(functions) == 1:
+            functools.update_wrapper(self, functions[0], updated=())
+        for listener in created:
+            listener(self)
+
+    # -- block
+
+    def __enter__(self) -> TraceRecord:
+        if self._guard.running or self._guard.judged:
+            self._guard = Guard(self._functions, **self._options)
+        self._block = True
+        self._guard.start(sys._getframe(1))
+        return self._guard.record
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        __tracebackhide__ = True
+        self._guard.stop()
+        if kind is None:
+            self._guard.judge()
+        self._guard.judged = True
+
+    # -- wrap
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        result = self._function(*args, **kwargs)
+        if self._alerts:
+            self._guard.raise_alert()
+        return result
+
+    def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        if len(self._functions) != 1:
+            raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(self._functions)}.")
+        function = self._functions[0]
+        if inspect.iscoroutinefunction(function):
+            self._function = self._wrap_coroutine(function)
+        elif inspect.isgeneratorfunction(function):
+            self._function = self._wrap_generator(function)
+        else:
+            self._function = function
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
+            frame = frame.f_back
+        self._guard.start(frame)
+        return self._function(*args, **kwargs)
+
+    def _wrap_coroutine(self, function: Any) -> Callable[..., Any]:
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            result = await function(*args, **kwargs)
+            if self._alerts:
+                self._guard.raise_alert()
+            return result
+
+        return awaited
+
+    def _wrap_generator(self, function: Any) -> Callable[..., Any]:
+        def generated(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            result = yield from function(*args, **kwargs)
+            if self._alerts:
+                self._guard.raise_alert()
+            return result
+
+        return generated
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or len(self.__dict__.get("_functions", ())) != 1:
+            raise AttributeError(name)
+        return getattr(self._functions[0], name)
+
+    @property
+    def traces(self) -> TraceRecord:
+        """The record, as the block form yields it."""
+        return self._guard.record
+
+
+created: list[Callable[[traced_once], None]] = []

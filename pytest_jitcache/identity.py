@@ -1,0 +1,296 @@
+"""Which function is it? What a traced callable unwraps to, and whether it is an earlier one made anew.
+
+Two traced callables that come from the same place in the source are the same function made anew when the earlier one is
+no longer alive at the second trace. While it is alive they are two functions.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from pytest_jitcache.places import in_jax, is_machinery, qualname
+
+# Attributes and closure variables by which wrappers hold the function that they wrap.
+_HOLDERS = ("__wrapped__", "_fun", "fun", "f", "func", "_f", "fn", "body_fun", "call", "f_jitted", "user_fun")
+
+Layer = CodeType | type | str
+
+
+@dataclass(frozen=True)
+class Unwrapped:
+    """A callable taken apart, from the outside in.
+
+    Attributes:
+        layers: the code (or type) of each wrapper and, last, of the function itself: the same for a function made anew.
+        kinds: what each layer is, in words ("grad", "partial", "bound method", "lambda", "function", "jit", ...).
+        codes: the code objects of the layers that are not machinery.
+        target: the innermost callable, or None where it is the machinery's own.
+        name: its `__name__`.
+    """
+
+    layers: tuple[Layer, ...]
+    kinds: tuple[str, ...]
+    codes: tuple[CodeType, ...]
+    name: str
+    qualname: str
+    filename: str
+    line: int
+    machinery: bool  # the outermost layer carries a call on and is no body itself
+    found: bool  # the innermost layer is not machinery
+    has_cache: bool  # a layer in between has a trace cache of its own (a jit, a checkpoint)
+    objects: tuple[Any, ...] = field(repr=False, compare=False, default=())
+
+
+def is_jitted(value: object) -> bool:
+    """Whether a value has JAX's interface of a jitted function."""
+    kind = type(value)
+    return callable(value) and (hasattr(kind, "lower") or hasattr(kind, "clear_cache")) and not isinstance(value, type)
+
+
+def unwrap(function: Any) -> Unwrapped:
+    """Follow wrappers, partials, methods and closures to the function that the user wrote."""
+    layers: list[Layer] = []
+    kinds: list[str] = []
+    codes: list[CodeType] = []
+    objects: list[Any] = []
+    has_cache = False
+    seen: set[int] = set()
+    current = function
+    first_machinery: bool | None = None
+    while current is not None and id(current) not in seen and len(layers) < 16:
+        seen.add(id(current))
+        objects.append(current)
+        following: Any = None
+        if isinstance(current, functools.partial):
+            layers.append("partial")
+            kinds.append("partial")
+            following = current.func
+        elif isinstance(current, types.MethodType):
+            layers.append("method")
+            kinds.append("bound method")
+            following = current.__func__
+        elif isinstance(current, types.FunctionType):
+            code = current.__code__
+            layers.append(code)
+            kinds.append(kind_of_code(code))
+            machinery = is_machinery(code.co_filename)
+            if first_machinery is None:
+                first_machinery = machinery
+            if not machinery:
+                codes.append(code)
+            following = getattr(current, "__wrapped__", None)
+            if machinery and code.co_name == "fun_remat" and not codes:
+                has_cache = True
+            if machinery and not callable(following):
+                following = _closed_over(current)
+            elif not machinery and not (callable(following) and following in _closure_values(current)):
+                following = None  # functools.wraps as decoration: the function itself is the body
+        elif is_jitted(current):
+            layers.append(type(current))
+            kinds.append("jit")
+            has_cache = has_cache or (len(objects) > 1 and not codes)
+            if first_machinery is None:
+                first_machinery = True
+            following = _held(current)
+        elif isinstance(current, types.BuiltinFunctionType):
+            layers.append(current.__qualname__)
+            kinds.append("built-in")
+        elif callable(current):
+            kind = type(current)
+            held = _held(current) if is_machinery(_file_of_type(kind)) else None
+            if held is not None:
+                layers.append(kind)
+                kinds.append(kind.__name__)
+                if first_machinery is None:
+                    first_machinery = True
+                following = held
+            else:
+                layers.append(kind)
+                kinds.append("callable object")
+                following = getattr(kind, "__call__", None)  # noqa: B004
+                if not isinstance(following, types.FunctionType):
+                    following = getattr(following, "__wrapped__", None) or getattr(following, "method", None)
+        current = following
+    last = next((o for o in reversed(objects) if isinstance(o, types.FunctionType)), None)
+    user = next((o for o in reversed(objects) if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)), None)
+    shown = user or last
+    name = getattr(shown, "__name__", None) or getattr(function, "__name__", None) or type(function).__name__
+    if shown is not None:
+        filename, line, full = shown.__code__.co_filename, shown.__code__.co_firstlineno, shown.__qualname__
+        if name == "__call__":
+            owner = next((o for o in objects if not isinstance(o, types.FunctionType | types.MethodType | functools.partial)), None)
+            name = type(owner).__name__ if owner is not None else full.rpartition(".")[0] or name
+    else:
+        filename, line, full = "", 0, str(name)
+    return Unwrapped(
+        tuple(layers), tuple(kinds), tuple(codes), str(name), full, filename, line,
+        bool(first_machinery), user is not None, has_cache, tuple(objects),
+    )  # fmt: skip
+
+
+def kind_of_code(code: CodeType) -> str:
+    """In words: a lambda, a nested function, a transform of JAX, or a plain function."""
+    name = qualname(code)
+    if is_machinery(code.co_filename):
+        owner = name.split(".<locals>")[0].rpartition(".")[2]
+        return {"checkpoint": "checkpoint", "fun_remat": "checkpoint"}.get(owner, owner)
+    if code.co_name == "<lambda>":
+        return "lambda"
+    return "nested function" if is_nested(code) else "function"
+
+
+def is_nested(code: CodeType) -> bool:
+    """Whether the function is defined inside another one, and so made anew each time that one runs."""
+    if sys.version_info >= (3, 11):
+        return ".<locals>." in code.co_qualname
+    return bool(code.co_flags & 0x10)  # CO_NESTED
+
+
+def _closure_values(function: types.FunctionType) -> list[Any]:
+    values = []
+    for cell in function.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return values
+
+
+def _closed_over(function: types.FunctionType) -> Any:
+    """The function that a wrapper of the machinery closes over."""
+    free = function.__code__.co_freevars
+    values: dict[str, Any] = {}
+    for name, cell in zip(free, function.__closure__ or (), strict=False):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:
+            continue
+    for name in _HOLDERS:
+        if callable(values.get(name)) and not isinstance(values[name], type):
+            return values[name]
+    wrapped = [v for v in values.values() if callable(getattr(v, "f", None))]
+    candidates = [v for v in values.values() if callable(v) and not isinstance(v, type)] + [w.f for w in wrapped]
+    own = [c for c in candidates if unwrap_file(c) and not is_machinery(unwrap_file(c))]
+    return own[0] if own else candidates[0] if len(candidates) == 1 else None
+
+
+def unwrap_file(value: Any) -> str:
+    code = getattr(value, "__code__", None) or getattr(getattr(value, "__func__", None), "__code__", None)
+    if code is None and isinstance(value, functools.partial):
+        return unwrap_file(value.func)
+    return code.co_filename if isinstance(code, CodeType) else ""
+
+
+def _held(value: Any) -> Any:
+    for name in _HOLDERS:
+        try:
+            held = getattr(value, name, None)
+        except Exception:
+            continue
+        if callable(held) and held is not value:
+            return held
+    return None
+
+
+@functools.cache
+def _file_of_type(kind: type) -> str:
+    module = sys.modules.get(kind.__module__)
+    return getattr(module, "__file__", None) or ""
+
+
+# --- made anew, or another one? -------------------------------------------------------------------------------------
+
+
+class _Place:
+    __slots__ = ("alive", "by_id", "collected_at", "free", "next")
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self.free: list[int] = []
+        self.next = 0
+        self.collected_at = 0
+
+
+class Slots:
+    """Gives every living object of a place a number; the number of a dead one goes to the next that is made there."""
+
+    def __init__(self) -> None:
+        self._places: dict[object, _Place] = {}
+        self._lock = threading.RLock()
+
+    def slot(self, place: object, value: Any, gone: Callable[[Any], bool] | None = None) -> int:
+        """The number of `value` among the living objects of `place`.
+
+        Args:
+            gone: says of a living earlier object that nobody but a cache holds it.
+        """
+        with self._lock:
+            here = self._places.setdefault(place, _Place())
+            key = id(value)
+            known = here.by_id.get(key)
+            if known is not None and known[0]() is value:
+                return known[1]
+            if not here.free and here.by_id:
+                self._look_for_dead(here, gone)
+            number = here.free.pop() if here.free else here.next
+            if number == here.next:
+                here.next += 1
+            try:
+                here.by_id[key] = (weakref.ref(value, functools.partial(_free, here, key)), number)
+            except TypeError:  # no weak references: each one counts as the same
+                here.free.append(number)
+            return number
+
+    def _look_for_dead(self, here: _Place, gone: Callable[[Any], bool] | None) -> None:
+        living = [(key, ref, number) for key, (ref, number) in here.by_id.items()]
+        if gone is not None:
+            for key, ref, number in living[-64:]:
+                value = ref()
+                if value is not None and gone(value):
+                    here.by_id.pop(key, None)
+                    here.free.append(number)
+            return
+        # An object in a cycle with itself dies at the next collection only. Ask for one, but not again and again.
+        value = living[-1][1]()
+        if value is not None and len(living) > here.collected_at and _reaches_itself(value):
+            del value
+            gc.collect()
+            here.collected_at = 2 * len(here.by_id)
+
+
+def _free(here: _Place, key: int, ref: Any) -> None:
+    known = here.by_id.get(key)
+    if known is not None and known[0] is ref:
+        del here.by_id[key]
+        here.free.append(known[1])
+
+
+def _reaches_itself(value: Any, limit: int = 400) -> bool:
+    """Whether an object is part of a reference cycle, so that only the garbage collector frees it."""
+    queue, seen = [value], set()
+    while queue and len(seen) < limit:
+        for held in gc.get_referents(queue.pop(0)):
+            if held is value:
+                return True
+            if id(held) in seen or isinstance(held, types.ModuleType | type) or in_jax_globals(held):
+                continue
+            seen.add(id(held))
+            queue.append(held)
+    return False
+
+
+def in_jax_globals(value: object) -> bool:
+    """Whether a value is a module's namespace: following it would lead everywhere."""
+    return isinstance(value, dict) and "__builtins__" in value
+
+
+__all__ = ["Slots", "Unwrapped", "in_jax", "is_jitted", "unwrap"]

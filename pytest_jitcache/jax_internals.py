@@ -1,0 +1,504 @@
+"""The one module that touches private names of JAX.
+
+Public is `jax.monitoring`: it tells of lowerings and compiles, and of traces at the top level. Which arguments, which
+function and which place it does not tell, and a function that is first traced under an eager `grad` or inside another
+trace sends no trace event at all. What is read here beyond it, all of it optional:
+
+- `jax._src.util.test_event_listener`, which JAX calls at the start of each run of a body under a trace (JAX 0.5 and
+  later); the frame that calls it knows the function, its abstract arguments and what it is traced for;
+- the locals `fun`, `args`, `kwargs` of the frames `cache_miss` and `_infer_params` below it;
+- `jax._src.config`, for the settings that are part of the trace cache's key, and to learn that jit is switched off.
+
+Whatever is missing in some version of JAX is listed by `lost()`; it makes the record poorer and never wrong. Nothing in
+here raises into JAX.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Protocol
+
+from pytest_jitcache.places import in_jax
+
+TRACE = "/jax/core/compile/jaxpr_trace_duration"
+LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE = "/jax/core/compile/backend_compile_duration"
+STAGES = {TRACE: "trace", LOWER: "lower", COMPILE: "compile"}
+
+_CANARY = "/pytest_jitcache/canary"
+_STARTS = frozenset({"trace_to_jaxpr", "create_pjit_jaxpr"})
+_CALL_FRAMES = frozenset(
+    {"_trace_for_jit", "_infer_params", "_infer_params_impl", "_infer_params_internal", "infer_params", "cache_miss"}
+)
+_OPTIONS = (
+    "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline", "device",
+    "backend", "use_resource_env", "compiler_options_kvs",
+)  # fmt: skip
+
+
+@dataclass
+class Call:
+    """What the frames of a cache miss know about the call that missed."""
+
+    fun: Any
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    arrays_only: bool = False  # what is no array is static, as in eqx.filter_jit
+    signature: inspect.Signature | None = None
+
+
+@dataclass
+class Start:
+    """One run of a body under a trace begins. Lives for the time of the notification only."""
+
+    fun: Any
+    traced_for: str
+    frame: FrameType
+    call: Call | None
+    avals: tuple[tuple[Any, ...], dict[str, Any]] | None
+    again: bool  # the same call of `scan` or `while_loop` traces the body once more, with other weak types
+
+
+class Sink(Protocol):
+    """Who is told."""
+
+    def trace_started(self, start: Start) -> object: ...
+
+    def trace_ended(self, token: Any, seconds: float, succeeded: bool) -> None: ...
+
+    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: Call | None, frame: FrameType) -> None: ...
+
+    def jit_switched(self, off: bool) -> None: ...
+
+    def failed(self, error: BaseException) -> None: ...
+
+
+@dataclass
+class _Open:
+    """A trace that is running: the token of the sink, and how its end is noticed."""
+
+    token: object
+    began: float
+    parent: int
+    sentinel: weakref.ref[_Sentinel] | None = None
+
+
+class _Sentinel:
+    """Hung on a frame, dies with it: a frame that returns dies while its caller runs, one that raises dies later."""
+
+    __slots__ = ("__weakref__",)
+
+    def __call__(self, *_: object) -> _Sentinel:
+        return self
+
+
+@dataclass
+class _State:
+    sink: Sink | None = None
+    chained: Callable[..., Any] | None = None
+    open: dict[int, _Open] = field(default_factory=dict)
+    heard: threading.local = field(default_factory=threading.local)
+    lost: list[str] = field(default_factory=list)
+    hooked: bool = False
+
+
+_state = _State()
+
+
+# --- listening ------------------------------------------------------------------------------------------------------
+
+
+def listen(sink: Sink) -> None:
+    """Send everything to `sink` from now on. May be called again at any time; repairs what others have removed."""
+    import jax.monitoring
+
+    _state.sink = sink
+    if not monitoring_is_heard():
+        jax.monitoring.register_event_duration_secs_listener(_on_duration)
+    util = _module("jax._src.util")
+    if util is not None and hasattr(util, "test_event_listener"):
+        if not trace_starts_are_heard():
+            present = util.test_event_listener
+            _state.chained = present if present is not _on_event else None
+            util.test_event_listener = _on_event
+    elif not _state.lost:
+        _state.lost.append("this JAX does not announce the start of a trace: traces are seen when they end")
+    _hook_disable_jit()
+
+
+def monitoring_is_heard() -> bool:
+    """Whether events of `jax.monitoring` still reach us; `jax.monitoring.clear_event_listeners()` ends that."""
+    import jax.monitoring
+
+    _state.heard.monitoring = 0
+    jax.monitoring.record_event_duration_secs(_CANARY, 0.0)
+    return bool(_state.heard.monitoring)
+
+
+def trace_starts_are_heard() -> bool:
+    """Whether the starts of traces still reach us."""
+    util = _module("jax._src.util")
+    if util is None or not hasattr(util, "test_event"):
+        return True
+    _state.heard.starts = 0
+    util.test_event(_CANARY)
+    return bool(_state.heard.starts)
+
+
+def announces_starts() -> bool:
+    """Whether this JAX announces the start of each trace (0.5 and later)."""
+    return hasattr(_module("jax._src.util"), "test_event_listener")
+
+
+def lost() -> list[str]:
+    """What this version of JAX does not tell, one line each."""
+    return list(_state.lost)
+
+
+def _on_duration(event: str, duration: float, **kwargs: Any) -> None:
+    if event == _CANARY:
+        _state.heard.monitoring = 1
+        return
+    sink = _state.sink
+    stage = STAGES.get(event)
+    if sink is None or stage is None:
+        return
+    try:
+        frame = sys._getframe(1)
+        if stage == "trace":
+            if not announces_starts():
+                _trace_seen_at_its_end(sink, frame, duration)
+            return
+        name = str(kwargs.get("fun_name", ""))
+        call = next(_calls(frame), None)
+        sink.stage_ended(stage, duration, _bare(name), call, frame)
+    except Exception as error:
+        sink.failed(error)
+
+
+def _on_event(name: str, *args: Any) -> None:
+    if name == _CANARY:
+        _state.heard.starts = 1
+        return
+    if _state.chained is not None:
+        _state.chained(name, *args)
+    sink = _state.sink
+    if sink is None or name not in _STARTS:
+        return
+    try:
+        _trace_starts(sink, sys._getframe(2))
+    except Exception as error:
+        sink.failed(error)
+
+
+def _trace_starts(sink: Sink, frame: FrameType) -> None:
+    start = _start_of(frame)
+    if start is None:
+        return
+    token = sink.trace_started(start)
+    if token is None:
+        return
+    key = id(frame)
+    running = _Open(token, time.perf_counter(), id(frame.f_back))
+    _state.open[key] = running
+    if frame.f_trace is None:
+        sentinel = _Sentinel()
+        running.sentinel = weakref.ref(sentinel, functools.partial(_frame_died, key))
+        frame.f_trace = sentinel
+    else:  # a debugger owns the frame
+        _end(key, True)
+
+
+def _frame_died(key: int, _: object) -> None:
+    try:
+        running = _state.open.get(key)
+        if running is not None:
+            _end(key, id(sys._getframe(1)) == running.parent)
+    except Exception as error:
+        if _state.sink is not None:
+            _state.sink.failed(error)
+
+
+def _end(key: int, succeeded: bool) -> None:
+    running = _state.open.pop(key, None)
+    if running is not None and _state.sink is not None:
+        _state.sink.trace_ended(running.token, time.perf_counter() - running.began, succeeded)
+
+
+def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> None:
+    """JAX 0.4.35: the one event comes when the trace is over."""
+    here: FrameType | None = frame
+    while here is not None and here.f_code.co_name != "_create_pjit_jaxpr":
+        here = here.f_back
+    if here is None:
+        return
+    error, traceback = sys.exc_info()[1], sys.exc_info()[2]
+    raised = False
+    while error is not None and traceback is not None:
+        raised = raised or traceback.tb_frame is here
+        traceback = traceback.tb_next
+    start = _start_of(here)
+    if start is None:
+        return
+    token = sink.trace_started(start)
+    if token is not None:
+        sink.trace_ended(token, duration, not raised)
+
+
+def running_trace(frame: FrameType | None) -> object:
+    """The token of the innermost trace that runs at or above `frame`, or None."""
+    if not _state.open:
+        return None
+    while frame is not None:
+        running = _state.open.get(id(frame))
+        if running is not None:
+            return running.token
+        frame = frame.f_back
+    return None
+
+
+# --- reading frames -------------------------------------------------------------------------------------------------
+
+
+def _start_of(frame: FrameType) -> Start | None:
+    local = frame.f_locals
+    fun = local.get("fun")
+    if fun is None:
+        return None
+    transformed = hasattr(fun, "transforms") and hasattr(fun, "f")  # linear_util.WrappedFun of JAX 0.8 and earlier
+    if transformed:
+        fun = fun.f
+    debug = local.get("debug_info")
+    traced_for = str(getattr(debug, "traced_for", "") or "jit")
+    call = None
+    for found in _calls(frame):
+        if found.fun is fun or found.arrays_only:
+            call = found
+            break
+        if traced_for != "jit":
+            break
+    avals = None
+    in_avals = local.get("in_avals")
+    if call is None and in_avals is not None and hasattr(in_avals, "unflatten"):
+        try:
+            if not local.get("fun_takes_flat_tree_arg"):
+                args, kwargs = in_avals.unflatten()
+                avals = (tuple(args), dict(kwargs))
+        except Exception:
+            avals = None
+    return Start(fun, traced_for, frame, call, avals, traced_for != "jit" and _same_call(frame))
+
+
+def _calls(frame: FrameType | None) -> Iterator[Call]:
+    """The calls that missed, from the innermost out, as far as JAX's (or a wrapper's) own frames reach."""
+    limit = 60
+    while frame is not None and limit:
+        code = frame.f_code
+        if in_jax(code.co_filename):
+            if code.co_name in _CALL_FRAMES:
+                local = frame.f_locals
+                if "fun" in local and "args" in local and "kwargs" in local:
+                    call = _call_of(local)
+                    outer = _equinox_call(frame) if "equinox" in _file_of(call.fun) else None
+                    yield outer or call
+        elif "equinox" not in code.co_filename and limit < 60 and not _is_wrapper(code.co_filename):
+            return
+        frame = frame.f_back
+        limit -= 1
+
+
+def _is_wrapper(filename: str) -> bool:
+    from pytest_jitcache.places import is_machinery
+
+    return is_machinery(filename)
+
+
+def _call_of(local: Mapping[str, Any]) -> Call:
+    info = local.get("ji") or local.get("jit_info")
+    options = tuple((name, repr(getattr(info, name))) for name in _OPTIONS if getattr(info, name, None))
+    return Call(
+        local["fun"],
+        local["args"],
+        local["kwargs"],
+        tuple(getattr(info, "static_argnums", ()) or ()),
+        tuple(getattr(info, "static_argnames", ()) or ()),
+        options,
+        signature=getattr(info, "fun_signature", None),
+    )
+
+
+def _file_of(fun: Any) -> str:
+    return str(getattr(getattr(fun, "__code__", None), "co_filename", ""))
+
+
+def _equinox_call(frame: FrameType | None) -> Call | None:
+    """`eqx.filter_jit` jits a function of its own; its `_call` frame knows the user's."""
+    limit = 20
+    while frame is not None and limit:
+        if frame.f_code.co_name == "_call" and "jit_wrapper" in frame.f_locals:
+            local = frame.f_locals
+            wrapper = local["jit_wrapper"]
+            return Call(
+                wrapper.__wrapped__, local["args"], local["kwargs"], arrays_only=True,
+                signature=getattr(wrapper, "_signature", None),
+            )  # fmt: skip
+        frame = frame.f_back
+        limit -= 1
+    return None
+
+
+def _same_call(frame: FrameType) -> bool:
+    """Whether this call of a control-flow function has traced the same body before: it promotes weak types that way."""
+    entry = frame
+    while entry.f_back is not None and in_jax(entry.f_back.f_code.co_filename):
+        entry = entry.f_back
+    mark = entry.f_trace
+    body = id(frame.f_locals.get("fun"))
+    if isinstance(mark, _Bodies):
+        seen = body in mark.seen
+        mark.seen.add(body)
+        return seen
+    if mark is None:
+        entry.f_trace = _Bodies(body)
+    return False
+
+
+class _Bodies:
+    """Hung on the frame of a control-flow function: the bodies that this one call has traced."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self, body: int) -> None:
+        self.seen = {body}
+
+    def __call__(self, *_: object) -> _Bodies:
+        return self
+
+
+def _bare(name: str) -> str:
+    found = re.fullmatch(r"\w+\((.*)\)", name)
+    return found.group(1) if found else name
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+
+def _module(name: str) -> Any:
+    try:
+        __import__(name)
+    except Exception:
+        return None
+    return sys.modules.get(name)
+
+
+@functools.cache
+def _settings() -> tuple[tuple[str, Any], ...]:
+    config = _module("jax._src.config")
+    if config is None:
+        return ()
+    found = {}
+    for name in dir(config):
+        value = getattr(config, name, None)
+        if hasattr(type(value), "value") and not isinstance(value, type) and type(value).__module__.startswith(("jax", "jaxlib")):
+            found[name] = value
+    return tuple(found.items())
+
+
+_snapshots: dict[Any, tuple[tuple[str, str], ...]] = {}
+
+
+def settings() -> tuple[tuple[str, str], ...]:
+    """The settings that are part of the key of JAX's trace cache, by name. Empty where JAX does not say."""
+    config = _module("jax._src.config")
+    context = getattr(config, "trace_context", None)
+    if context is None:
+        return ()
+    try:
+        key = context()
+        known = _snapshots.get(key)
+        if known is None:
+            if len(_snapshots) > 256:
+                _snapshots.clear()
+            known = _snapshots[key] = tuple((name, _text(state)) for name, state in _settings())
+        return known
+    except Exception:
+        return ()
+
+
+def _text(state: Any) -> str:
+    try:
+        return " ".join(str(state.value).split())[:80]
+    except Exception:
+        return "?"
+
+
+_cached_canary: Callable[[], object] | None = None
+
+
+def cache_epoch() -> object:
+    """An object that changes whenever JAX's caches are cleared (`jax.clear_caches()`)."""
+    global _cached_canary
+    if _cached_canary is None:
+        util = _module("jax._src.util")
+        try:
+            _cached_canary = util.cache(max_size=1, trace_context_in_key=False)(_new_object)
+        except Exception:
+            _state.lost.append("this JAX does not let us notice jax.clear_caches()")
+            _cached_canary = functools.cache(_new_object)
+    return _cached_canary()
+
+
+class _Epoch:
+    __slots__ = ()
+
+
+def _new_object() -> object:
+    return _Epoch()
+
+
+def jit_is_disabled() -> bool:
+    """Whether jit is switched off on this thread."""
+    import jax
+
+    config = _module("jax._src.config")
+    try:
+        return bool(config.disable_jit.value)
+    except Exception:
+        return bool(getattr(jax.config, "jax_disable_jit", False))
+
+
+def _hook_disable_jit() -> None:
+    if _state.hooked:
+        return
+    _state.hooked = True
+    config = _module("jax._src.config")
+    try:
+        state = config.disable_jit
+        thread_hook, global_hook = state._update_thread_local_hook, state._update_global_hook
+        state._update_thread_local_hook = functools.partial(_jit_switched, thread_hook)
+        state._update_global_hook = functools.partial(_jit_switched, global_hook)
+    except Exception:
+        _state.lost.append("this JAX does not let us notice that jit is switched off inside a block")
+
+
+def _jit_switched(chained: Callable[[Any], None] | None, value: Any) -> None:
+    if chained is not None:
+        chained(value)
+    sink = _state.sink
+    if sink is not None:
+        try:
+            sink.jit_switched(jit_is_disabled())
+        except Exception as error:
+            sink.failed(error)

@@ -1,0 +1,87 @@
+"""Where code comes from: the user's own, an installed library's, or the machinery of tracing itself."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STDLIB = tuple(os.path.abspath(p) + os.sep for p in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
+_SITE = tuple(os.path.abspath(p) + os.sep for p in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+
+# Packages whose frames stand between a jit and the function that is jitted; none of their own functions is a "body".
+_MACHINERY = ("jax", "jaxlib", "equinox", "flax", "jaxtyping", "beartype", "typeguard", "chex")
+
+
+@functools.cache
+def _folders(package: str) -> tuple[str, ...]:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return ()
+    return tuple(os.path.abspath(p) + os.sep for p in (spec.submodule_search_locations or ())) if spec else ()
+
+
+@functools.cache
+def in_jax(filename: str) -> bool:
+    """Whether a file belongs to JAX itself."""
+    return filename.startswith((*_folders("jax"), *_folders("jaxlib")))
+
+
+@functools.cache
+def is_machinery(filename: str) -> bool:
+    """Whether code of this file only carries a call on: JAX, wrappers around it, the standard library and this plugin."""
+    if filename.startswith(("<frozen", "<@beartype", "<string>")):
+        return True
+    if filename.startswith(_SITE):
+        return any(filename.startswith(_folders(package)) for package in _MACHINERY if _folders(package))
+    if filename.startswith((OURS, *_STDLIB)):
+        return True
+    return any(filename.startswith(_folders(package)) for package in _MACHINERY if _folders(package))
+
+
+@functools.cache
+def is_library(filename: str) -> bool:
+    """Whether a file was installed (site-packages, the standard library) and is not the user's own."""
+    return is_machinery(filename) or filename.startswith(_SITE) or f"{os.sep}site-packages{os.sep}" in filename
+
+
+def is_machinery_code(code: CodeType) -> bool:
+    return is_machinery(code.co_filename)
+
+
+def show(filename: str) -> str:
+    """A path as short as it can be and still be opened from the current folder."""
+    try:
+        relative = os.path.relpath(filename)
+    except ValueError:  # another drive
+        return filename
+    return filename if relative.startswith("..") or filename.startswith("<") else relative
+
+
+def call_site(frame: FrameType | None) -> FrameType | None:
+    """The first frame at or above `frame` that is the user's own, or else an installed library's other than machinery."""
+    library = None
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not is_library(filename):
+            return frame
+        if library is None and not is_machinery(filename):
+            library = frame
+        frame = frame.f_back
+    return library
+
+
+if sys.version_info >= (3, 11):
+
+    def qualname(code: CodeType) -> str:
+        return code.co_qualname
+
+else:
+
+    def qualname(code: CodeType) -> str:
+        return code.co_name

@@ -1,0 +1,335 @@
+"""Turns what JAX tells into records, for everybody who watches: a guard, or a whole test session.
+
+One `Recorder` a process. It builds each `Trace` once and hands it to all watchers; it needs no function to be named.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+from pytest_jitcache import bodies, jax_internals
+from pytest_jitcache.identity import Slots, Unwrapped, unwrap
+from pytest_jitcache.places import call_site, in_jax, qualname, show
+from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A line of source."""
+
+    filename: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{show(self.filename)}:{self.line}"
+
+
+@dataclass(eq=False)
+class Trace:
+    """One trace: one run of a function's body with tracers. Keeps no array, no tracer and no frame alive.
+
+    Attributes:
+        name: the function's `__name__`; `qualname`, `filename` and `line` say where it is defined (line 0: unknown).
+        traced_for: "jit", or what else asked for it: "scan", "cond", "while_body", "checkpoint / remat", ...
+        kinds: what the traced callable is, from the outside in: ("grad", "function"), ("partial", "lambda"), ...
+        signature: the abstract arguments, bound to parameters.
+        call_site: the first line of the user's own code above the trace, or None.
+        test_site: the line of the function that holds the guard, if it is another one.
+        seconds: seconds spent on this trace: "trace", and "lower" and "compile" as far as they belong to it.
+        compiles: how many XLA compiles followed from it.
+        thread: name of the thread.
+        inside: the trace in which this one happened, if it was inlined there.
+        cause: why this was traced again, once a guard has found out.
+    """
+
+    name: str
+    qualname: str
+    filename: str
+    line: int
+    traced_for: str
+    kinds: tuple[str, ...]
+    signature: Signature
+    call_site: Site | None
+    thread: str
+    inside: Trace | None = None
+    test_site: Site | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    compiles: int = 0
+    cause: str | None = None
+    stage: str = "trace"
+    finished: bool = False
+    number: int = 0
+    layers: tuple[Any, ...] = field(default=(), repr=False)
+    slot: int = 0
+    codes: tuple[CodeType, ...] = field(default=(), repr=False)
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    epoch: object = field(default=None, repr=False)
+    ref: Callable[[], Any] = field(default=lambda: None, repr=False)
+    object_id: int = 0
+    body: bool = True  # user code ran in it, directly
+    inline_of: CodeType | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{show(self.filename)}:{self.line}" if self.line else "an unknown place"
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.signature})"
+
+
+class Watcher:
+    """What a guard or a session implements. No method may be slow, none may raise."""
+
+    wants_compiles = False
+
+    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None: ...
+
+    def end(self, trace: Trace) -> None: ...
+
+    def stage(
+        self,
+        stage: str,
+        seconds: float,
+        name: str,
+        fun: Any,
+        compiled: Trace | None,
+        function: Unwrapped | None,
+        frame: FrameType,
+    ) -> None: ...
+
+    def jit_switched(self, off: bool) -> None: ...
+
+    def lost(self, error: BaseException) -> None: ...
+
+
+class Recorder:
+    """Receives from `jax_internals`, sends to watchers."""
+
+    def __init__(self) -> None:
+        self._watchers: tuple[weakref.ref[Watcher], ...] = ()
+        self._lock = threading.RLock()
+        self._slots = Slots()
+        self._statics = Slots()
+        self._capture: Capture | None = None
+        self._count = itertools.count(1)
+        self._helpers: set[CodeType] = set()
+
+    # -- watchers
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` of everything from now on, for as long as somebody else keeps it alive."""
+        with self._lock:
+            if self._capture is None:
+                self._capture = Capture()
+            self._watchers = (*(r for r in self._watchers if r() is not None), weakref.ref(watcher))
+        jax_internals.listen(self)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        with self._lock:
+            self._watchers = tuple(r for r in self._watchers if r() is not None and r() is not watcher)
+
+    def watchers(self) -> Iterator[Watcher]:
+        for ref in self._watchers:
+            watcher = ref()
+            if watcher is not None:
+                yield watcher
+
+    # -- from jax_internals
+
+    def trace_started(self, start: jax_internals.Start) -> object:
+        if not self._watchers or self._is_helper(start.fun):
+            return None
+        fun = start.call.fun if start.call is not None and start.call.arrays_only else start.fun
+        function = unwrap(fun)
+        if not function.found:
+            code = getattr(start.fun, "__code__", None)
+            if code is None or in_jax(code.co_filename):
+                return None
+        trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for)
+        trace.body = not start.again and not function.has_cache
+        if trace.inside is not None and trace.inside.body and function.codes and trace.inside.codes[-1:] == function.codes[-1:]:
+            inner_is_recursion = not trace.inside.kinds or trace.inside.kinds[0] in ("function", "lambda", "nested function")
+            if not inner_is_recursion and trace.inside.ref() is not None:
+                trace.inside.body = self._is_user_code(trace.inside)
+        for watcher in self.watchers():
+            watcher.begin(trace, function, start.frame)
+        return trace
+
+    @staticmethod
+    def _is_user_code(trace: Trace) -> bool:
+        first = next((layer for layer in trace.layers if isinstance(layer, CodeType)), None)
+        return first is not None and first in trace.codes
+
+    def _is_helper(self, fun: Any) -> bool:
+        """Quickly: a function of JAX's own that holds no other."""
+        code = getattr(fun, "__code__", None)
+        if code is None or not in_jax(code.co_filename):
+            return False
+        return not getattr(fun, "__closure__", None) and not hasattr(fun, "__wrapped__")
+
+    def trace_ended(self, token: Any, seconds: float, succeeded: bool) -> None:
+        trace: Trace = token
+        trace.seconds["trace"] = seconds
+        if not succeeded:
+            return
+        trace.finished = True
+        for watcher in self.watchers():
+            watcher.end(trace)
+
+    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType) -> None:
+        if call is not None and self._is_helper(call.fun):
+            return
+        compiled: Trace | None = None
+        function: Unwrapped | None = None
+        if stage == "compile" and call is not None and any(w.wants_compiles for w in self.watchers()):
+            function = unwrap(call.fun)
+            if function.found:
+                compiled = self._build(call.fun, function, call, None, frame, "jit")
+                compiled.stage = "compile"
+                compiled.finished = True
+                compiled.seconds["compile"] = seconds
+        for watcher in self.watchers():
+            watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, frame)
+
+    def jit_switched(self, off: bool) -> None:
+        for watcher in self.watchers():
+            watcher.jit_switched(off)
+
+    def failed(self, error: BaseException) -> None:
+        for watcher in self.watchers():
+            watcher.lost(error)
+
+    def inlined(self, frame: FrameType, outer: Trace) -> Trace:
+        """A record for a plain function whose body has just started inside the trace `outer`."""
+        assert self._capture is not None
+        code = frame.f_code
+        local = frame.f_locals
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        capture = self._capture
+        arguments = tuple(Argument(n, capture.tree(local[n], True), "position") for n in names if n in local)
+        site = call_site(frame.f_back)
+        return Trace(
+            name=code.co_name,
+            qualname=qualname(code),
+            filename=code.co_filename,
+            line=code.co_firstlineno,
+            traced_for="inlined",
+            kinds=("function",),
+            signature=Signature(arguments),
+            call_site=site_of(site) if site is not None else None,
+            test_site=outer.test_site,
+            thread=threading.current_thread().name,
+            inside=outer,
+            number=next(self._count),
+            layers=(code,),
+            codes=(code,),
+            settings=outer.settings,
+            epoch=outer.epoch,
+            inline_of=code,
+        )
+
+    # -- building
+
+    def _build(
+        self,
+        fun: Any,
+        function: Unwrapped,
+        call: jax_internals.Call | None,
+        avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
+        frame: FrameType,
+        traced_for: str,
+    ) -> Trace:
+        identity = fun
+        if call is not None and call.arrays_only:
+            identity = next((o for o in reversed(function.objects) if hasattr(o, "__code__")), fun)
+        signature = self._signature(fun, call, avals)
+        for argument in signature.arguments:
+            for token in _identity_tokens(argument):
+                value = token.ref()
+                if value is not None:
+                    token.slot = self._statics.slot((token.type, token.place), value, bodies.held_by_caches_only)
+        site = call_site(frame.f_back)
+        inside = jax_internals.running_trace(frame.f_back)
+        try:
+            ref: Callable[[], Any] = weakref.ref(identity)
+        except TypeError:
+            ref = _nothing
+        return Trace(
+            name=function.name,
+            qualname=function.qualname,
+            filename=function.filename,
+            line=function.line,
+            traced_for=traced_for,
+            kinds=function.kinds,
+            signature=signature,
+            call_site=site_of(site) if site is not None else None,
+            thread=threading.current_thread().name,
+            inside=inside if isinstance(inside, Trace) else None,
+            number=next(self._count),
+            layers=function.layers,
+            slot=self._slots.slot(function.layers, identity),
+            codes=function.codes,
+            settings=jax_internals.settings(),
+            options=call.options if call is not None else (),
+            epoch=jax_internals.cache_epoch(),
+            ref=ref,
+            object_id=id(identity),
+        )
+
+    def _signature(
+        self, fun: Any, call: jax_internals.Call | None, avals: tuple[tuple[Any, ...], dict[str, Any]] | None
+    ) -> Signature:
+        assert self._capture is not None
+        if call is not None:
+            parameters = call.signature or _parameters(fun)
+            return self._capture.call(
+                parameters, call.args, call.kwargs, call.static_argnums, call.static_argnames, call.arrays_only
+            )
+        if avals is not None:
+            return self._capture.call(_parameters(fun), avals[0], avals[1])
+        return Signature((), known=False)
+
+
+def site_of(frame: FrameType) -> Site:
+    return Site(frame.f_code.co_filename, frame.f_lineno, qualname(frame.f_code))
+
+
+def _nothing() -> None:
+    return None
+
+
+def _parameters(fun: Any) -> Any:
+    import inspect
+
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def _identity_tokens(argument: Argument) -> Iterator[Any]:
+    for _, leaf in leaves_of(argument.tree):
+        if leaf.form == "static":
+            yield from identities(leaf.token)
+    yield from _meta_tokens(argument.tree)
+
+
+def _meta_tokens(tree: Any) -> Iterator[Any]:
+    if isinstance(tree, Node):
+        if tree.meta is not None:
+            yield from identities(tree.meta)
+        for child in tree.children:
+            yield from _meta_tokens(child)
+
+
+recorder = Recorder()
+
+__all__ = ["Recorder", "Site", "Trace", "Watcher", "recorder", "site_of"]

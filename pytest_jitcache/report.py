@@ -1,0 +1,221 @@
+"""All the texts of a verdict."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_jitcache.causes import Difference, compare, explain
+from pytest_jitcache.identity import is_jitted
+from pytest_jitcache.places import in_jax, is_library
+from pytest_jitcache.recorder import Trace
+
+# How much of the report to print: -1 the first line, 0 what one needs, 2 everything. Set by the pytest plugin.
+verbosity = 0
+
+NOTHING_IN_BLOCK = (
+    "nothing was traced in the block of assert_traced_once(): either no jitted function was called, or all of them were "
+    "warm from before. Name the function, so that it starts cold."
+)
+
+
+def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: str | None) -> str:
+    """The whole text of a failure."""
+    last = group[-1]
+    earlier, differences = nearest(group, verb)
+    first = f"{last.name} {verb} {len(group)}x, allowed {allowed}: {differences[0].title}"
+    if verbosity < 0:
+        return first
+    noun = "trace" if verb == "traced" else "compile"
+    why, fix = explain(differences[0], earlier, last)
+    lines = [first, ""]
+    if info:
+        lines += [info, ""]
+    lines.append(f"{_what(last)} is defined at {last.place}.")
+    shown, left = _selection(group, earlier)
+    keep = [d.what for d in differences]
+    for trace in shown:
+        number = group.index(trace) + 1
+        if left and trace is shown[-2 if len(shown) > 1 else -1] and number > 2:
+            lines.append(f"  … {left} more …")
+        lines += _entry(noun, number, trace, keep)
+    lines += _differences(differences)
+    lines += ["", f"why: {why}", f"fix: {fix}"]
+    if per == "total" and differences[0].cause in ("shape", "dtype", "structure", "static value"):
+        lines.append('     If each signature may be traced once, use per="signature", the default.')
+    if verbosity >= 2:
+        lines += _everything(group)
+    return "\n".join(lines)
+
+
+def nearest(group: Sequence[Trace], verb: str) -> tuple[Trace, list[Difference]]:
+    """The earlier trace that differs least from the last one, and the differences."""
+    *earlier, last = group
+    best: tuple[Trace, list[Difference]] | None = None
+    for candidate in reversed(earlier[-8:]):
+        found = compare(candidate, last, verb == "compiled")
+        if best is None or len(found) < len(best[1]):
+            best = candidate, found
+    return best if best is not None else (last, [Difference("unknown")])
+
+
+def _what(trace: Trace) -> str:
+    if "partial" in trace.kinds[:1]:
+        kind = f"`{trace.name}`, bound by functools.partial,"
+    elif trace.name == "<lambda>":
+        owner = trace.qualname.replace(".<locals>", "").rpartition(".")[0]
+        kind = f"The lambda in `{owner}`" if owner else "The lambda"
+    else:
+        kind = f"`{trace.qualname.replace('.<locals>', '')}`"
+    return kind
+
+
+def _selection(group: Sequence[Trace], earlier: Trace) -> tuple[list[Trace], int]:
+    if len(group) <= 4 or verbosity >= 1:
+        return list(group), 0
+    shown = [group[0], group[1], *([earlier] if earlier not in group[:2] else []), group[-1]]
+    return shown, len(group) - len(shown)
+
+
+def _entry(noun: str, number: int, trace: Trace, keep: Sequence[str]) -> list[str]:
+    site = trace.call_site or trace.test_site
+    where = f"{site} in {_bare(site.function)}" if site is not None else "an unknown place"
+    if trace.test_site is not None and trace.call_site is not None and _differs(trace):
+        where += f", called from {trace.test_site} in {_bare(trace.test_site.function)}"
+    if trace.inside is not None:
+        where += f", inlined in the trace of {trace.inside.name}"
+    if trace.thread != "MainThread":
+        where += f", thread {trace.thread}"
+    lines = [f"  {noun} {number} at {where}"]
+    if trace.signature.arguments or trace.signature.known:
+        lines.append(f"      {trace.signature.render(keep=keep)}")
+    return lines
+
+
+def _differs(trace: Trace) -> bool:
+    a, b = trace.call_site, trace.test_site
+    return a is not None and b is not None and (a.filename, a.line) != (b.filename, b.line)
+
+
+def _bare(function: str) -> str:
+    return function.replace(".<locals>", "")
+
+
+def _differences(differences: Sequence[Difference]) -> list[str]:
+    lines = []
+    for difference in differences[:4]:
+        if difference.what and difference.cause not in ("function", "body"):
+            lines.append(f"  differs: {difference.what}: {difference.before} before, {difference.after} now")
+    more = len(differences) - 4
+    return [*lines, f"  … {more} more differences"] if more > 0 else lines
+
+
+def _everything(group: Sequence[Trace]) -> list[str]:
+    lines = ["", "all that is known:"]
+    for number, trace in enumerate(group, 1):
+        spent = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in trace.seconds.items())
+        lines.append(f"  {number}. {trace.signature.render(limit=2000)}")
+        lines.append(f"     traced for {trace.traced_for}; {' of '.join(trace.kinds)}; {spent or 'no times'}; {trace.compiles} compiles")
+        if trace.options:
+            lines.append("     options: " + ", ".join(f"{k}={v}" for k, v in trace.options))
+    return lines
+
+
+def disabled(name: str, info: str | None) -> str:
+    return _join(
+        f"{name} was not judged: jit disabled",
+        "`jax.disable_jit()` or the setting jax_disable_jit was in force during a call, so nothing was traced and nothing "
+        "could be counted.",
+        "Call it with jit enabled, or leave this guard out of the runs without jit.",
+        info,
+    )
+
+
+def unjudged(name: str, problems: Sequence[str], info: str | None) -> str:
+    first = problems[0]
+    return _join(f"{name} was not judged: {first}", " ".join(problems), "Keep the listeners in place while a guard is watching.", info)
+
+
+def never_traced(name: str, info: str | None) -> str:
+    return _join(
+        f"{name} was never traced: it was called, and there is no jit in it",
+        "The guard counts traces, and neither the function nor anything it calls is jitted, so the check could not fail.",
+        f"Jit `{name}`, or guard the function that is jitted.",
+        info,
+    )
+
+
+def never_called(name: str, jitted: bool) -> str:
+    inside = " (or only inside other jitted functions that were traced before)" if jitted else ""
+    return f"{name} was never called while assert_traced_once was watching{inside}, so the check says nothing."
+
+
+def maybe_warm(name: str) -> str:
+    return (
+        f"{name} was called and nothing was traced: either what it calls was never jitted, or it was warm from before. "
+        "Guard the jitted function itself, so that it starts cold."
+    )
+
+
+def _join(first: str, why: str, fix: str, info: str | None) -> str:
+    if verbosity < 0:
+        return first
+    return "\n".join([first, "", *([info, ""] if info else []), f"why: {why}", f"fix: {fix}"])
+
+
+# --- is there a jit in it? --------------------------------------------------------------------------------------------
+
+_MAKERS = {"jit", "pmap", "pjit", "filter_jit", "filter_pmap", "scan", "while_loop", "fori_loop", "cond", "switch", "map", "shard_map"}
+
+
+def jit_in_sight(function: Any, depth: int = 0, seen: set[int] | None = None) -> bool:
+    """Whether a plain function may reach a jitted one: by its globals, its closure, its instance, or what it calls."""
+    seen = set() if seen is None else seen
+    if id(function) in seen or depth > 6:
+        return False
+    seen.add(id(function))
+    if is_jitted(function):
+        return not in_jax(_file(function))
+    if isinstance(function, types.MethodType):
+        if any(jit_in_sight(v, depth + 1, seen) for v in getattr(function.__self__, "__dict__", {}).values() if callable(v)):
+            return True
+        return jit_in_sight(function.__func__, depth + 1, seen)
+    inner = getattr(function, "func", None) or getattr(function, "__wrapped__", None)
+    if inner is not None and inner is not function and jit_in_sight(inner, depth + 1, seen):
+        return True
+    code = getattr(function, "__code__", None)
+    if code is None:
+        call = getattr(type(function), "__call__", None)  # noqa: B004
+        return isinstance(call, types.FunctionType) and jit_in_sight(call, depth + 1, seen)
+    if is_library(code.co_filename) and depth:
+        return False
+    codes = [code]
+    while codes:
+        current = codes.pop()
+        codes += [c for c in current.co_consts if isinstance(c, types.CodeType)]
+        for name in current.co_names:
+            value = getattr(function, "__globals__", {}).get(name, getattr(builtins, name, None))
+            if name in _MAKERS and (value is None or _of_jax(value)):
+                return True
+            if value is not None and callable(value) and jit_in_sight(value, depth + 1, seen):
+                return True
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if callable(value) and jit_in_sight(value, depth + 1, seen):
+            return True
+    return False
+
+
+def _of_jax(value: Any) -> bool:
+    return str(getattr(value, "__module__", "")).split(".")[0] in ("jax", "equinox", "flax")
+
+
+def _file(function: Any) -> str:
+    code = getattr(getattr(function, "__wrapped__", None), "__code__", None)
+    return os.path.abspath(code.co_filename) if code is not None else ""
