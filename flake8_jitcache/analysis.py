@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from flake8_jitcache import lifetimes
+from flake8_jitcache import lifetimes, statics
 from flake8_jitcache.findings import Finding, one_a_place
 from flake8_jitcache.module import Module
 from flake8_jitcache.options import Options
 
-FAMILIES = (lifetimes.check,)
+FAMILIES = (lifetimes.check, statics.check)
 
 
 def findings(tree: ast.Module, options: Options) -> list[Finding]:

@@ -194,7 +194,7 @@ class Definitions:
             and isinstance(function, DEFINITIONS)
             and class_of(self.source, function) is not None
             and method_kind(function, self.names) != "static"
-            and not self._through_class(call.func.value)
+            and not self.is_class(call.func.value)
         ):
             positional = positional[1:]
         for keyword in call.keywords:
@@ -207,7 +207,8 @@ class Definitions:
                 return before[index]
         return None
 
-    def _through_class(self, receiver: ast.expr) -> bool:
+    def is_class(self, receiver: ast.expr) -> bool:
+        """Whether an expression is the name of a class of this file."""
         return isinstance(receiver, ast.Name) and any(b.kind == "class" for b in self.source.reaching(receiver))
 
     def caller(self, node: ast.AST) -> Function | None:

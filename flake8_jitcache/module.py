@@ -8,12 +8,15 @@ from functools import cached_property
 from flake8_jitcache.definitions import Definitions
 from flake8_jitcache.fates import Fates
 from flake8_jitcache.frequency import Frequency
+from flake8_jitcache.iterations import Iterations
 from flake8_jitcache.jits import Jits
 from flake8_jitcache.names import Names
 from flake8_jitcache.options import Options
 from flake8_jitcache.scopes import Source
+from flake8_jitcache.signatures import Signatures
 from flake8_jitcache.targets import Caches, Targets
 from flake8_jitcache.traced import Traced
+from flake8_jitcache.uses import Uses
 
 
 class Module:
@@ -44,6 +47,18 @@ class Module:
     @cached_property
     def traced(self) -> Traced:
         return Traced(self.source, self.names, self.jits, self.definitions)
+
+    @cached_property
+    def uses(self) -> Uses:
+        return Uses(self.source, self.names, self.jits, self.definitions)
+
+    @cached_property
+    def signatures(self) -> Signatures:
+        return Signatures(self.source, self.names, self.jits, self.definitions)
+
+    @cached_property
+    def iterations(self) -> Iterations:
+        return Iterations(self.source)
 
     @cached_property
     def frequency(self) -> Frequency:

@@ -1,0 +1,129 @@
+"""What changes from one iteration of a loop to the next: the loop's variable, and arithmetic on it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from flake8_jitcache.constants import Unknown, value_of
+from flake8_jitcache.places import loops_around
+from flake8_jitcache.scopes import COMPREHENSIONS, Binding, Source
+
+# Arithmetic under which a new number stays a new number; `%`, comparisons and `min` may give few values again.
+_CARRIES_ON = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.LShift, ast.Div, ast.FloorDiv)
+_CONVERSIONS = frozenset({"int", "float", "str", "abs", "tuple", "repr"})
+# Iterators that give back what they are given, item by item.
+_PASS_ON = frozenset({"reversed", "sorted", "list", "tuple", "iter", "enumerate", "zip", "set", "tqdm", "trange"})
+
+
+@dataclass(frozen=True)
+class LoopVariable:
+    """A name that a loop gives another value on each iteration. `iterable`: what a `for` loop runs over."""
+
+    name: str
+    loop: ast.AST
+    iterable: ast.expr | None
+
+
+class Iterations:
+    """Answers about the loops of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def changing(self, node: ast.expr, place: ast.AST) -> list[LoopVariable]:
+        """The loop variables with which the value of an expression changes on each iteration of a loop around
+        `place`. Empty where it does not, or may not: an attribute of the loop variable can be the same each time."""
+        loops = loops_around(self._source, place)
+        return self._changing(node, loops, 0) if loops else []
+
+    def _changing(self, node: ast.expr, loops: list[ast.AST], depth: int) -> list[LoopVariable]:
+        if depth > 8:
+            return []
+        if isinstance(node, ast.Name):
+            return self._of_name(node, loops, depth)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _CARRIES_ON):
+            return self._changing(node.left, loops, depth + 1) + self._changing(node.right, loops, depth + 1)
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            return self._changing(node.operand, loops, depth + 1)
+        if isinstance(node, ast.Tuple):
+            return [v for element in node.elts for v in self._changing(element, loops, depth + 1)]
+        if isinstance(node, ast.JoinedStr):
+            parts = [v.value for v in node.values if isinstance(v, ast.FormattedValue)]
+            return [v for part in parts for v in self._changing(part, loops, depth + 1)]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS:
+            if len(node.args) == 1 and self._source.lookup(self._source.scopes[node.func], node.func.id) is None:
+                return self._changing(node.args[0], loops, depth + 1)
+        return []
+
+    def _of_name(self, node: ast.Name, loops: list[ast.AST], depth: int) -> list[LoopVariable]:
+        bindings = self._source.reaching(node)
+        found: list[LoopVariable] = []
+        for binding in bindings:
+            loop = self.loop_of(binding)
+            if loop is not None and loop in loops:
+                found.append(LoopVariable(node.id, loop, binding.value))
+            elif binding.kind == "augmented" or _steps_itself(binding):
+                around = loops_around(self._source, binding.node)
+                counted = next((one for one in loops if one in around), None)
+                if counted is not None:
+                    found.append(LoopVariable(node.id, counted, None))
+            elif binding.kind == "assign" and binding.value is not None and len(bindings) == 1:
+                around = loops_around(self._source, binding.node)
+                if around and around[0] in loops:
+                    found += self._changing(binding.value, loops, depth + 1)
+        return found
+
+    def loop_of(self, binding: Binding) -> ast.AST | None:
+        """The loop or comprehension whose target a binding is."""
+        if binding.kind != "loop":
+            return None
+        for _, parent in self._source.ancestors(binding.node):
+            if isinstance(parent, (ast.For, ast.AsyncFor, *COMPREHENSIONS)):
+                return parent
+        return None
+
+    def count(self, variable: LoopVariable) -> int | None:
+        """How many values a loop variable takes, where the file tells it."""
+        return None if variable.iterable is None else self._length(variable.iterable)
+
+    def _length(self, node: ast.expr) -> int | None:
+        try:
+            return len(value_of(self._source, node))
+        except (Unknown, TypeError):
+            pass
+        if isinstance(node, ast.Name):
+            return self._length_of_name(node)
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            return None if any(isinstance(e, ast.Starred) for e in node.elts) else len(node.elts)
+        if isinstance(node, ast.Dict):
+            return None if any(key is None for key in node.keys) else len(node.keys)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys", "values") and not node.args:
+                return self._length(node.func.value)
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in _PASS_ON and node.args:
+                lengths = [
+                    length for a in node.args[: None if name == "zip" else 1] if (length := self._length(a)) is not None
+                ]
+                return min(lengths, default=None)
+        return None
+
+    def _length_of_name(self, node: ast.Name) -> int | None:
+        scope = self._source.lookup(self._source.scopes[node], node.id)
+        bindings = [] if scope is None else scope.bindings[node.id]
+        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
+            value = bindings[0].value
+            return None if isinstance(value, ast.Name) else self._length(value)
+        return None
+
+
+def _steps_itself(binding: Binding) -> bool:
+    """Whether a binding is `n = n + 1`."""
+    value = binding.value
+    return (
+        binding.kind == "assign"
+        and isinstance(value, ast.BinOp)
+        and isinstance(value.op, _CARRIES_ON)
+        and any(isinstance(side, ast.Name) and side.id == binding.name for side in (value.left, value.right))
+    )
