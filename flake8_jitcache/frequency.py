@@ -40,6 +40,8 @@ PREPARING_WORDS = frozenset(
     "prepare register export convert preprocess compile plot visualize visualise animate debug verify check save "
     "checkpoint tabulate calibrate summarize report".split()
 )
+# Words of set-up that end a name as well: `model_init`, `fully_shard`.
+FINAL_SETUP_WORDS = frozenset("init initialize initialise setup benchmark shard sharding restore".split())
 DRIVER_WORDS = frozenset(
     "train training trainer fit run learn optimize optimise solve pipeline worker simulate".split()
 )
@@ -94,7 +96,7 @@ class Frequency:
     def _decide(self, function: Function) -> bool:
         if self._named(function, self._hot):
             return False
-        if self._named(function, self._once) or self._is_entry(function) or self._is_test(function):
+        if self._named(function, self._once) or self.is_entry(function) or self._is_test(function):
             return True
         outer = functions_around(self._source, function)
         calls = self._definitions.calls_of(function)
@@ -120,7 +122,8 @@ class Frequency:
         spellings = {".".join(parts[i:]) for i in range(len(parts))}
         return any(p.fullmatch(spelling) for p in patterns for spelling in spellings)
 
-    def _is_entry(self, function: Function) -> bool:
+    def is_entry(self, function: Function) -> bool:
+        """Whether a function is where the program begins."""
         if isinstance(function, ast.Lambda):
             return False
         if function.name in MAIN and class_of(self._source, function) is None:
@@ -200,14 +203,15 @@ class Frequency:
         return class_of(self._source, function) is not None
 
     def called_names(self, function: Definition) -> set[str]:
-        """The last parts of what a function calls."""
+        """The last parts of what a function calls, or hands to what it calls as the function to run."""
         found = set()
         for node in self.nodes(function):
             if isinstance(node, ast.Call):
-                if isinstance(node.func, ast.Attribute):
-                    found.add(node.func.attr)
-                elif isinstance(node.func, ast.Name):
-                    found.add(node.func.id)
+                for called in (node.func, *node.args[:1]):
+                    if isinstance(called, ast.Attribute):
+                        found.add(called.attr)
+                    elif isinstance(called, ast.Name):
+                        found.add(called.id)
         return found
 
     def has_driver_loop(self, function: Definition) -> bool:
@@ -221,6 +225,7 @@ class Frequency:
 
 
 _DRIVER_NAMES = re.compile(r"epoch|iter|step|batch|episode|round|update|trial|seed|itr|gen", re.IGNORECASE)
+_DEVICE_LOOPS = frozenset({"scan", "while_loop", "fori_loop"})
 _LOGGERS = frozenset({"print", "log", "info", "debug", "warning", "write", "scalar", "add_scalar", "set_description",
                       "set_postfix", "savefig", "imshow", "plot", "show", "save", "echo"})  # fmt: skip
 _READERS = frozenset({"ArgumentParser", "parse_args", "OmegaConf", "load_dataset", "read_csv", "load_data", "tfds",
@@ -245,12 +250,18 @@ def _first_word_in(words: frozenset[str]) -> Callable[[Frequency, Definition], b
     return lambda frequency, function: frequency.words(function)[:1] != [] and frequency.words(function)[0] in words
 
 
+def _last_word_in(words: frozenset[str]) -> Callable[[Frequency, Definition], bool]:
+    return lambda frequency, function: frequency.words(function)[1:] != [] and frequency.words(function)[-1] in words
+
+
 EVIDENCE = (
     Evidence("its name begins with a set-up word", -3, _first_word_in(SETUP_WORDS)),
+    Evidence("its name ends with a set-up word", -3, _last_word_in(FINAL_SETUP_WORDS)),
     Evidence("its name has a set-up word", -1, _words_in(SETUP_WORDS)),
     Evidence("its name begins with a word of preparation", -2, _first_word_in(PREPARING_WORDS)),
     Evidence("its name begins with a driver's word", -1, _first_word_in(DRIVER_WORDS)),
     Evidence("it loops over epochs, steps or batches itself", -2, lambda q, f: q.has_driver_loop(f)),
+    Evidence("it runs a whole loop on the device", -1, lambda q, f: bool(q.called_names(f) & _DEVICE_LOOPS)),
     Evidence("it prints, logs or plots", -1, lambda q, f: bool(q.called_names(f) & _LOGGERS)),
     Evidence("it reads arguments, files or data sets", -2, lambda q, f: bool(q.called_names(f) & _READERS)),
     Evidence("it is long", -1, lambda q, f: len(f.body) > 25),
