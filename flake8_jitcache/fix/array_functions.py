@@ -1,0 +1,68 @@
+"""Which arguments of JAX's functions may be traced values: what tells an array operand from a shape or an axis."""
+
+from __future__ import annotations
+
+_ELEMENTWISE = (
+    "abs absolute add subtract multiply divide true_divide floor_divide mod remainder fmod power float_power negative "
+    "positive sign square sqrt cbrt reciprocal exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 sin cos tan "
+    "sinh cosh tanh arcsin arccos arctan arctan2 arcsinh arccosh arctanh sinc hypot minimum maximum fmin fmax where "
+    "floor ceil trunc rint isnan isinf isfinite equal not_equal less less_equal greater greater_equal logical_and "
+    "logical_or logical_not logical_xor real imag conj conjugate deg2rad rad2deg nan_to_num heaviside dot vdot inner "
+    "outer matmul kron cross convolve correlate polyval interp clip"
+).split()
+_FIRST_ONLY = (
+    "sum mean std var median prod max min amax amin argmax argmin cumsum cumprod any all ptp average sort argsort "
+    "transpose ravel squeeze flip fliplr flipud diag diagonal trace triu tril asarray array stack concatenate hstack "
+    "vstack nansum nanmean count_nonzero atleast_1d atleast_2d zeros_like ones_like swapaxes moveaxis expand_dims "
+    "reshape take roll repeat tile"
+).split()
+_LINALG = "norm inv det slogdet cholesky qr svd eigh eigvalsh pinv matrix_rank".split()
+_LAX = (
+    "add sub mul div rem pow neg exp log tanh sin cos max min abs sign sqrt rsqrt square dot select stop_gradient erf "
+    "clamp logistic lgamma digamma expand_dims"
+).split()
+_ACTIVATIONS = (
+    "relu relu6 sigmoid softplus soft_sign silu swish log_sigmoid leaky_relu hard_sigmoid hard_tanh elu celu selu gelu "
+    "glu softmax log_softmax standardize logsumexp"
+).split()
+_RANDOM = "normal uniform bernoulli split fold_in categorical permutation randint gumbel exponential".split()
+
+EVERY = 99
+
+# {dotted name: how many of the first positional arguments may be arrays}. What follows them is a shape, an axis, a dtype.
+ARRAY_ARGUMENTS: dict[str, int] = {
+    **{f"jax.numpy.{name}": EVERY for name in _ELEMENTWISE},
+    **{f"jax.numpy.{name}": 1 for name in _FIRST_ONLY},
+    **{f"jax.numpy.{name}": 2 for name in ("quantile", "percentile", "tensordot", "allclose", "isclose", "solve")},
+    **{f"jax.numpy.linalg.{name}": 1 for name in _LINALG},
+    **{f"jax.numpy.fft.{name}": 1 for name in "fft ifft rfft irfft fft2 ifft2 fftn fftshift ifftshift".split()},
+    "jax.numpy.linalg.solve": 2,
+    "jax.numpy.linalg.lstsq": 2,
+    **{f"jax.lax.{name}": EVERY for name in _LAX},
+    **{f"jax.nn.{name}": 1 for name in _ACTIVATIONS},
+    **{f"jax.random.{name}": 1 for name in _RANDOM},
+    "jax.random.fold_in": 2,
+    "jax.jvp": 3,
+    "jax.vjp": EVERY,
+    "jax.tree.map": EVERY,
+    "jax.tree_util.tree_map": EVERY,
+}  # fmt: skip
+ARRAY_KEYWORDS = frozenset({"a_min", "a_max", "min", "max", "x", "y", "a", "b", "where", "q", "initial"})
+
+# Calls of these give a Python value that is known while tracing, whatever is passed.
+SHAPE_FUNCTIONS = frozenset(
+    {f"jax.numpy.{name}" for name in "shape ndim size result_type issubdtype iinfo finfo dtype promote_types".split()}
+    | {"jax.eval_shape", "jax.typeof", "jax.device_count", "jax.local_device_count"}
+)
+
+# Attributes of an array: those known while tracing, and methods with how many arguments may be arrays.
+STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "size", "itemsize", "nbytes", "weak_type"})
+ARRAY_ATTRIBUTES = frozenset({"T", "mT", "real", "imag", "at"})
+ARRAY_METHODS: dict[str, int] = {
+    **dict.fromkeys(
+        "sum mean std var prod max min any all cumsum cumprod argmax argmin argsort ravel flatten squeeze transpose "
+        "conj copy diagonal trace swapaxes reshape astype repeat take round block_until_ready ptp".split(),
+        0,
+    ),
+    "clip": 2, "dot": 1, "set": 1, "add": 1, "subtract": 1, "multiply": 1, "divide": 1, "power": 1,
+}  # fmt: skip
