@@ -408,10 +408,10 @@ class Fates:
             fate.looped.append(call)
             return
         control = dotted & known.CONTROL_FLOW.keys()
-        if control:
-            self._called(call, walk)
+        if control & known.DEVICE_LOOPS:
+            fate.looped.append(call)
             return
-        if dotted & known.IMMEDIATE:
+        if control or dotted & known.IMMEDIATE:
             self._called(call, walk)
             return
         if dotted & known.TRANSFORMS or dotted & known.PARTIALS or dotted & known.SHELLS:

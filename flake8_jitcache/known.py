@@ -72,6 +72,8 @@ CONTROL_FLOW: dict[str, tuple[int, ...]] = {
     "jax.lax.switch": (1,),
     "jax.lax.associative_scan": (0,),
 }
+# Those of them that run their function many times.
+DEVICE_LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop"})
 CONTROL_FLOW_KEYWORDS = frozenset({"f", "body_fun", "cond_fun", "true_fun", "false_fun", "branches", "fn"})
 
 # Calls that run what they are given once per element, at once.
@@ -180,6 +182,9 @@ STABLE_BASES = frozenset(
         "haiku.Module",
     }
 )
+
+# Modules whose methods run inside a transform of their library's, so traced.
+TRACED_BASES = frozenset({"flax.linen.Module", "haiku.Module"})
 
 # Mutable things, by the dotted name of what makes them.
 NUMPY_ARRAYS = frozenset(

@@ -57,6 +57,8 @@ class Lifetimes:
         seen: set[tuple[Function, ast.AST, int | None]] = set()
         while pending:
             lifetime = pending.pop(0)
+            if lifetime.fate.kept:
+                continue  # stored as well as returned: the function looks it up the next time
             for function, index in lifetime.fate.returned:
                 if (function, lifetime.creation.node, index) in seen or self._is_kept_by(function):
                     continue
@@ -153,7 +155,7 @@ def _judge(module: Module, it: Lifetime) -> Finding | None:
 
 
 def _finding(module: Module, it: Lifetime, code: str, occasion: Occasion, target: Target | None = None) -> Finding:
-    return Finding.at(it.node, code, wording(module, code, it.node, target or it.target, occasion, it.factory))
+    return Finding.at(it.node, code, wording(module, code, it.creation, target or it.target, occasion, it.factory))
 
 
 def _is_cached(module: Module, node: ast.AST) -> bool:

@@ -87,15 +87,22 @@ class Targets:
             return Target("transform", creation.node, target.function, made_by=maker.name)
         if target.kind == "method" and (maker.is_pmap or maker.is_equinox):
             return replace(HITS, function=target.function)
-        if maker.is_equinox and isinstance(creation.target, ast.Call):
-            call = creation.target
-            if self._names.dotted(call.func) & known.EQUINOX_STABLE and call.args:
-                inner = self.classify(call.args[0])
-                if inner.kind in ("stable", "hits"):
-                    return replace(HITS, function=inner.function)
-            if self._makes_instance(call):
-                return HITS
+        if maker.is_equinox and isinstance(creation.target, ast.Call) and self._hits_in_equinox(creation.target):
+            return replace(HITS, function=target.function)
         return target
+
+    def _hits_in_equinox(self, call: ast.Call) -> bool:
+        """Whether equinox finds a call's result in its cache: it compares modules and pytrees by what is in them."""
+        if self._makes_instance(call):
+            dotted = self._names.dotted(call.func)
+            if "jax.tree_util.Partial" not in dotted:
+                return True
+        elif not self._names.dotted(call.func) & known.EQUINOX_STABLE:
+            return False
+        inner = call.args[0] if call.args else None
+        if isinstance(inner, ast.Call):
+            return self._hits_in_equinox(inner)
+        return inner is not None and self.classify(inner).kind in ("stable", "hits", "method")
 
     def classify(self, node: ast.expr) -> Target:
         """What kind of object an expression gives, and where it is made."""

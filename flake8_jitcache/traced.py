@@ -94,6 +94,9 @@ class Traced:
                 for keyword in call.keywords:
                     if keyword.arg in known.CONTROL_FLOW_KEYWORDS:
                         self.functions.update(self.inside(keyword.value))
+        for cls in self._source.classes:
+            if self._definitions.bases(cls) & known.TRACED_BASES:
+                self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and s.name == "__call__")
         self._spread()
 
     def _handed_in(self, target: ast.AST | None) -> list[Function]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
 from flake8_jitcache.places import class_of, describe_loop
 from flake8_jitcache.scopes import DEFINITIONS, Function, Scope
@@ -29,9 +30,11 @@ class Occasion:
 
 
 def wording(
-    module: Module, code: str, node: ast.expr, target: Target, occasion: Occasion, factory: Function | None
+    module: Module, code: str, creation: Creation, target: Target, occasion: Occasion, factory: Function | None
 ) -> str:
     """The text of one finding, without its code."""
+    node = creation.node
+    varying = varying_options(module, creation)
     again = "and compiled " if target.again == "traces" else ""
     cost = f"so JAX traces {again}it again each time".replace("traces and compiled it", "traces and compiles it")
     if target.again == "compiles":
@@ -63,7 +66,7 @@ def wording(
     if code == "JIT107":
         return (
             f"a function that does not change is wrapped in a jit {occasion}; its trace is kept, but the wrapper is "
-            "made again each time, which costs more than a warm call; jit it once at module level"
+            f"made again each time, which costs more than a warm call; {_once(varying)}"
         )
     if code == "JIT191":
         if occasion.function is None:
@@ -73,6 +76,32 @@ def wording(
             "for all calls"
         )
     return f"a jit is made {occasion} and kept; made at module level it would be made once"
+
+
+def _once(varying: list[str]) -> str:
+    if not varying:
+        return "jit it once at module level"
+    names = " and ".join(f"`{name}`" for name in varying)
+    return f"make one jitted function for each value of {names}, in a function under `functools.cache`"
+
+
+def varying_options(module: Module, creation: Creation) -> list[str]:
+    """The options of a jit whose values depend on names of the functions around it: it can't just move out of them."""
+    if creation.definition is not None or not isinstance(creation.node, ast.Call):
+        given = list(creation.maker.keywords)
+    else:
+        given = [*creation.maker.keywords, *creation.node.keywords]
+    return [
+        keyword.arg
+        for keyword in given
+        if keyword.arg is not None
+        and any(isinstance(node, ast.Name) and _is_local(module, node) for node in ast.walk(keyword.value))
+    ]
+
+
+def _is_local(module: Module, node: ast.Name) -> bool:
+    owner = module.source.lookup(module.source.scopes[node], node.id)
+    return owner is not None and owner.kind not in ("module", "class")
 
 
 def _hoist(module: Module, target: Target, occasion: Occasion) -> str:
