@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache.constants import Unknown, value_of
+from flake8_jitcache.constants import Unknown, only_value, value_of
 from flake8_jitcache.places import loops_around
 from flake8_jitcache.scopes import COMPREHENSIONS, Binding, Source
 
@@ -13,16 +13,18 @@ from flake8_jitcache.scopes import COMPREHENSIONS, Binding, Source
 _CARRIES_ON = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.LShift, ast.Div, ast.FloorDiv)
 _CONVERSIONS = frozenset({"int", "float", "str", "abs", "tuple", "repr"})
 # Iterators that give back what they are given, item by item.
-_PASS_ON = frozenset({"reversed", "sorted", "list", "tuple", "iter", "enumerate", "zip", "set", "tqdm", "trange"})
+_PASS_ON = frozenset({"reversed", "sorted", "list", "tuple", "iter", "enumerate", "set", "tqdm", "trange"})
 
 
 @dataclass(frozen=True)
 class LoopVariable:
-    """A name that a loop gives another value on each iteration. `iterable`: what a `for` loop runs over."""
+    """A name that a loop gives another value on each iteration. `iterable`: what a `for` loop runs over; `index`: the
+    variable's place in an unpacked item."""
 
     name: str
     loop: ast.AST
     iterable: ast.expr | None
+    index: int | None = None
 
 
 class Iterations:
@@ -62,7 +64,7 @@ class Iterations:
         for binding in bindings:
             loop = self.loop_of(binding)
             if loop is not None and loop in loops:
-                found.append(LoopVariable(node.id, loop, binding.value))
+                found.append(LoopVariable(node.id, loop, binding.value, binding.index))
             elif binding.kind == "augmented" or _steps_itself(binding):
                 around = loops_around(self._source, binding.node)
                 counted = next((one for one in loops if one in around), None)
@@ -83,39 +85,56 @@ class Iterations:
                 return parent
         return None
 
+    def is_few(self, variable: LoopVariable, limit: int) -> bool:
+        """Whether a loop variable takes no more than `limit` values, or the keys or values of a dict: names of
+        things, not numbers that count."""
+        if variable.iterable is None:
+            return False
+        if _is_view(variable.iterable):
+            return True
+        count = self.count(variable)
+        return count is not None and count <= limit
+
     def count(self, variable: LoopVariable) -> int | None:
         """How many values a loop variable takes, where the file tells it."""
-        return None if variable.iterable is None else self._length(variable.iterable)
+        return None if variable.iterable is None else self._length(variable.iterable, variable.index)
 
-    def _length(self, node: ast.expr) -> int | None:
+    def _length(self, node: ast.expr, index: int | None = None) -> int | None:
+        """How many items an expression gives, where the file tells it; with an index, how many values that part of
+        the items takes."""
         try:
             return len(value_of(self._source, node))
         except (Unknown, TypeError):
             pass
         if isinstance(node, ast.Name):
-            return self._length_of_name(node)
+            bound = only_value(self._source, node)
+            return None if bound is None or isinstance(bound, ast.Name) else self._length(bound, index)
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             return None if any(isinstance(e, ast.Starred) for e in node.elts) else len(node.elts)
         if isinstance(node, ast.Dict):
             return None if any(key is None for key in node.keys) else len(node.keys)
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "keys", "values") and not node.args:
-                return self._length(node.func.value)
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _PASS_ON and node.args:
-                lengths = [
-                    length for a in node.args[: None if name == "zip" else 1] if (length := self._length(a)) is not None
-                ]
-                return min(lengths, default=None)
-        return None
+        return self._length_of_call(node, index) if isinstance(node, ast.Call) else None
 
-    def _length_of_name(self, node: ast.Name) -> int | None:
-        scope = self._source.lookup(self._source.scopes[node], node.id)
-        bindings = [] if scope is None else scope.bindings[node.id]
-        if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None:
-            value = bindings[0].value
-            return None if isinstance(value, ast.Name) else self._length(value)
-        return None
+    def _length_of_call(self, node: ast.Call, index: int | None) -> int | None:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if _is_view(node) and isinstance(node.func, ast.Attribute):
+            return self._length(node.func.value)
+        if name == "product" and index is not None and index < len(node.args) and not node.keywords:
+            return self._length(node.args[index])
+        if name == "zip":
+            lengths = [length for a in node.args if (length := self._length(a)) is not None]
+            return min(lengths, default=None)
+        return self._length(node.args[0]) if name in _PASS_ON and node.args else None
+
+
+def _is_view(node: ast.expr) -> bool:
+    """Whether an expression is a dict's keys, values or items."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("items", "keys", "values")
+        and not node.args
+    )
 
 
 def _steps_itself(binding: Binding) -> bool:

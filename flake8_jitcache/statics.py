@@ -176,9 +176,9 @@ def _changes_in_loop(module: Module, call: ast.Call, argument: Passed) -> str | 
     iterations = module.iterations
     limit = module.options.static_loop_limit
     for variable in iterations.changing(argument.value, call):
-        count = iterations.count(variable)
-        if count is not None and count <= limit:
+        if iterations.is_few(variable, limit):
             continue
+        count = iterations.count(variable)
         times = f", {count} in all" if count is not None else ""
         return (
             f"the static argument {argument.name} changes with `{variable.name}` on each iteration of "
