@@ -13,6 +13,7 @@ class RetraceError(AssertionError):
     def __init__(self, message: str, traces: object = None) -> None:
         super().__init__(message)
         self.traces = traces
+        self.line = 0  # of the test, where one is to blame
 
 
 class JitcacheWarning(UserWarning):

@@ -163,6 +163,8 @@ class Guard(Watcher):
         self._inlined: dict[int, list[Trace]] = {}
         self._clears: dict[object, int] = {}
         self._home: CodeType | None = None
+        self._thread = 0
+        self.raised_elsewhere: RetraceError | None = None
         self._disabled_at_start = False
         plain = frozenset(code for t in self.targets if not t.jitted for code in t.codes)
         jitted = frozenset(code for t in self.targets if t.jitted for code in t.codes)
@@ -172,8 +174,15 @@ class Guard(Watcher):
 
     # -- start and stop
 
-    def start(self, home: FrameType | None) -> None:
-        self._home = home.f_code if home is not None else None
+    def start(self, caller: FrameType | None, home: CodeType | None = None) -> None:
+        """Make the functions cold and watch.
+
+        Args:
+            caller: the frame that opens the block or makes the first call; its lines are the test's own.
+            home: its code, where it does not run yet.
+        """
+        self._home = caller.f_code if caller is not None else home
+        self._thread = threading.get_ident()
         self.running = True
         for target in self.targets:
             if target.jitted:
@@ -366,11 +375,17 @@ class Guard(Watcher):
         self.judged = True
         error = self.error(verb, group)
         self.alerts.clear()
+        if threading.get_ident() != self._thread:
+            self.raised_elsewhere = error
         raise error
 
     def error(self, verb: str, group: list[Trace]) -> RetraceError:
         allowed = self.max_traces if verb == "traced" else self.max_compiles or 0
-        return RetraceError(report.retraced(verb, group, allowed, self.per, self.info), self.record)
+        error = RetraceError(report.retraced(verb, group, allowed, self.per, self.info), self.record)
+        site = group[-1].test_site
+        if site is not None:
+            error.line = site.line
+        return error
 
     def worst(self) -> tuple[str, list[Trace]] | None:
         for verb, groups, allowed in (
@@ -379,7 +394,7 @@ class Guard(Watcher):
         ):
             if allowed is None:
                 continue
-            over = [group for group in groups.values() if len(group) > allowed]
+            over = [group for group in _across_threads(groups) if len(group) > allowed]
             if over:
                 return verb, max(over, key=len)
         return None
@@ -414,6 +429,22 @@ class Guard(Watcher):
                 warnings.warn(JitcacheWarning(report.maybe_warm(target.name)), stacklevel=3)
             else:
                 raise RetraceError(report.never_traced(target.name, self.info), self.record)
+
+
+def _across_threads(groups: dict[object, list[Trace]]) -> list[list[Trace]]:
+    """The groups; functions made anew on several threads at a time, all of them gone by now, are one function."""
+    together: dict[object, list[list[Trace]]] = {}
+    for group in groups.values():
+        first = group[0]
+        if first.inline_of is None:
+            together.setdefault((first.layers, first.signature.key), []).append(group)
+    merged = list(groups.values())
+    for several in together.values():
+        gone = [t for group in several for t in group if t.ref() is None]
+        threads = {t.thread for t in gone}
+        if len(several) > 1 and len(threads) > 1:
+            merged.append(sorted({id(t): t for t in gone}.values(), key=lambda t: t.number))
+    return merged
 
 
 def _compile_by_name(owner: Trace, frame: FrameType | None) -> Trace:
@@ -554,10 +585,38 @@ class traced_once:  # noqa: N801 - a function to its users, a class so that `__e
             raise AttributeError(name)
         return getattr(self._functions[0], name)
 
+    def _close(self) -> None:
+        """The end of a test, or of the fixture that made this: a wrap gets its last verdict."""
+        __tracebackhide__ = True
+        guard = self._guard
+        if self._block:
+            return
+        if not guard.running and not guard.judged:  # neither entered nor called
+            guard.judged = True
+            for target in guard.targets:
+                warnings.warn(JitcacheWarning(report.never_called(target.name, target.jitted)), stacklevel=2)
+            return
+        guard.stop()
+        elsewhere = guard.raised_elsewhere
+        if elsewhere is not None and _was_lost(elsewhere):
+            guard.raised_elsewhere = None
+            raise elsewhere
+        if not guard.judged:
+            guard.judge()
+
     @property
     def traces(self) -> TraceRecord:
         """The record, as the block form yields it."""
         return self._guard.record
+
+
+def _was_lost(error: RetraceError) -> bool:
+    """Whether an exception raised on a worker thread has never come to another one."""
+    traceback = error.__traceback__
+    if traceback is None:
+        return True
+    outermost = traceback.tb_frame.f_code.co_filename.replace("\\", "/")
+    return outermost.endswith(("/threading.py", "/concurrent/futures/thread.py"))
 
 
 created: list[Callable[[traced_once], None]] = []

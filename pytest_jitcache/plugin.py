@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_jitcache.guard import Guard, traced_once
+    from pytest_jitcache.guard import traced_once
+    from pytest_jitcache.marker import MarkedBlock
 
 MARK = "traced_once"
+
+# Guards that were made by the running test, and by a running fixture of a wider scope.
+_of_test: list[traced_once] = []
+_of_fixture: list[list[traced_once]] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,7 +37,71 @@ def assert_traced_once(request: pytest.FixtureRequest) -> Callable[..., traced_o
     `with assert_traced_once(train_step) as traces:` judges when the block ends; without a function the block counts
     everything that is traced in it. See `pytest_jitcache.traced_once` for the arguments.
     """
+    return _load(request.config).traced_once  # type: ignore[no-any-return]
+
+
+def _load(config: pytest.Config) -> Any:
     from pytest_jitcache import guard, report
 
-    report.verbosity = request.config.get_verbosity()
-    return guard.traced_once
+    report.verbosity = config.get_verbosity()
+    if _made not in guard.created:
+        guard.created.append(_made)
+    return guard
+
+
+def _made(one: traced_once) -> None:
+    (_of_fixture[-1] if _of_fixture else _of_test).append(one)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    """A guard that a fixture of a wider scope makes lives as long as that fixture does."""
+    if fixturedef.scope == "function" or fixturedef.argname == "assert_traced_once":
+        return (yield)
+    made: list[traced_once] = []
+    _of_fixture.append(made)
+    try:
+        return (yield)
+    finally:
+        _of_fixture.remove(made)
+        for one in made:
+            fixturedef.addfinalizer(functools.partial(one._close))
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """The call phase is the block of the marker form, and the end of the wraps that the test has made."""
+    __tracebackhide__ = True
+    marks = list(item.iter_markers(MARK))
+    if not marks and "pytest_jitcache.guard" not in sys.modules:
+        return (yield)
+    guard = _load(item.config)
+    from pytest_jitcache.marker import MarkedBlock, test_frame
+
+    blocks: list[MarkedBlock] = [MarkedBlock(mark, item) for mark in marks]
+    for block in blocks:
+        block.start()
+    try:
+        result = yield
+    except BaseException:
+        for block in blocks:
+            block.stop()
+        raise
+    finally:
+        wraps, _of_test[:] = list(_of_test), []
+    for block in blocks:
+        block.stop()
+    try:
+        for block in blocks:
+            block.judge()
+        for one in wraps:
+            one._close()
+    except guard.RetraceError as error:
+        test_frame(item, error)
+    return result
+
+
+def pytest_runtest_teardown() -> None:
+    _of_test.clear()
+
+
