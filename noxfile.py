@@ -29,8 +29,8 @@ FLAKE8 = {
 }
 
 BESIDE = ["anyio", "equinox", "flax", "hypothesis", "pytest-asyncio", "pytest-rerunfailures", "pytest-xdist"]
-TRACE_TESTS = ["tests/pytest_jitcache", "tests/test_cases_trace.py", "example"]
-LINT_TESTS = ["tests/flake8_jitcache", "tests/test_cases_lint.py"]
+TRACE_TESTS = ["tests/trace", "tests/test_cases_trace.py", "example"]
+LINT_TESTS = ["tests/lint", "tests/test_opt_in.py", "tests/test_cases_lint.py"]
 
 jax_versions = nox.parametrize(
     "python, jax", [nox.param(python, version, id=f"jax='{version}'") for version, (python, _) in JAX.items()]

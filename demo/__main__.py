@@ -65,7 +65,7 @@ STEPS = (
     Step(
         title="2 of 4: pytest runs the faulty twin. Each number is right, and each test fails.",
         folder=FAULTY,
-        command=("pytest", "-q", "-p", "no:cacheprovider"),
+        command=("pytest",),
         status=1,
         finds=(
             "test_factory_called_on_each_call",
@@ -88,7 +88,7 @@ STEPS = (
     Step(
         title="4 of 4: pytest runs the example.",
         folder=EXAMPLE,
-        command=("pytest", "-q", "-p", "no:cacheprovider"),
+        command=("pytest",),
         status=0,
         finds=(),
         pattern=r"^(?:FAILED|ERROR) .*::(\w+)",

@@ -1,0 +1,49 @@
+"""What README shows is what the tools print, and the commands that it gives are there once each."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
+
+
+def block(first_line: str) -> str:
+    """The fenced block of README that begins with this line, without it."""
+    [found] = re.findall(rf"^```\w+\n{re.escape(first_line)}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The modules that README shows, each with the line that names it."""
+    for name in ["loss.py", "test_loss.py"]:
+        (tmp_path / name).write_text(f"# {name}\n{block(f'# {name}')}")
+    return tmp_path
+
+
+def printed(folder: Path, *command: str) -> str:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=False
+    )
+    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+def test_output_of_flake8(folder: Path) -> None:
+    assert printed(folder, "flake8", "--select=JIT", "loss.py") == block("$ flake8 --select=JIT loss.py")
+
+
+def test_output_of_pytest(folder: Path) -> None:
+    shown = block("$ pytest test_loss.py")
+    assert "RetraceError" in shown
+    assert shown in printed(folder, "pytest", "test_loss.py")
+
+
+@pytest.mark.parametrize("last", [".venv/bin/python demo", ".venv/bin/pytest -n 2"])
+def test_each_of_the_two_commands_makes_its_own_environment(last: str) -> None:
+    [command] = [line.strip() for line in README.splitlines() if line.endswith(f" && {last}")]
+    assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
