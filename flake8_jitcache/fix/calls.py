@@ -12,7 +12,7 @@ from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.scopes import Binding, Definition
 
 # Transforms that differentiate by position: more arguments behind leave what they give as it is.
-_GRADIENTS = frozenset(
+GRADIENTS = frozenset(
     {f"jax.{name}" for name in "grad value_and_grad jacfwd jacrev jacobian hessian".split()}
     | {"equinox.filter_grad", "equinox.filter_value_and_grad"}
 )
@@ -25,12 +25,13 @@ class Sites:
     """The places where a jitted function is used.
 
     nodes: expressions that stand for it. removed: statements that only gave it a name, to be taken out. kept: whether
-    its local name stays, so that the nodes are not renamed.
+    its local name stays, so that the nodes are not renamed. complete: whether these are all.
     """
 
     nodes: list[ast.expr] = field(default_factory=list)
     removed: list[ast.stmt] = field(default_factory=list)
     kept: bool = False
+    complete: bool = True
 
 
 def sites_of_call(document: Document, creation: ast.expr) -> Sites:
@@ -53,7 +54,7 @@ def sites_of_call(document: Document, creation: ast.expr) -> Sites:
     sole = _is_sole(document, binding, loads)
     if sole and isinstance(parent, ast.stmt) and can_remove(document, parent):
         return Sites(list(loads), [parent])
-    return Sites([creation, *loads] if sole else [creation], kept=True)
+    return Sites([creation, *loads] if sole else [creation], kept=True, complete=sole)
 
 
 def sites_of_definition(document: Document, definition: Definition) -> Sites:
@@ -70,9 +71,7 @@ def sites_of_definition(document: Document, definition: Definition) -> Sites:
 
 def _is_sole(document: Document, binding: Binding, loads: list[ast.Name]) -> bool:
     """Whether each load that sees a binding sees no other one."""
-    if any(document.source.reaching(load) != [binding] for load in loads):
-        return False
-    return binding.scope.kind == "function" and len(binding.scope.bindings[binding.name]) == 1
+    return binding.scope.kind == "function" and all(document.source.reaching(load) == [binding] for load in loads)
 
 
 def can_remove(document: Document, statement: ast.stmt) -> bool:
@@ -87,33 +86,42 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+def sites_without_arguments(document: Document, creation: ast.expr) -> Sites:
+    """The sites of a jit that needs no more arguments: where they can't all be seen, its value alone is replaced."""
+    try:
+        return sites_of_call(document, creation)
+    except Refused:
+        return Sites([creation], kept=True, complete=False)
+
+
+def called_sites(document: Document, sites: Sites, creation: ast.expr) -> list[ast.expr]:
+    """The sites whose calls have to pass more arguments. Raises Refused where they can't all be seen."""
+    named = document.source.parents[creation]
+    if not isinstance(named, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) or not sites.kept:
+        return sites.nodes
+    if not sites.complete:
+        raise Refused("which calls see it is not certain")
+    if isinstance(named, ast.NamedExpr) and isinstance(
+        document.source.parents[named], (ast.Call, ast.Attribute, ast.keyword)
+    ):
+        raise Refused("it is named and used in one expression")
+    return [site for site in sites.nodes if site is not creation]
+
+
 def pass_captures(document: Document, sites: Sites, creation: ast.expr, found: list[Capture]) -> list[Edit]:
     """The edits that pass captured values at every site. Raises Refused where a site is no call that can take them."""
     edits: list[Edit] = []
     if not found:
         return edits
     source = document.source
-    for site in sites.nodes:
-        if (
-            sites.kept
-            and site is creation
-            and isinstance(source.parents[site], (ast.Assign, ast.AnnAssign, ast.NamedExpr))
-        ):
-            continue
+    for site in called_sites(document, sites, creation):
         for capture in found:
-            seen = source.lookup(source.scopes[site], capture.root)
-            if seen is not capture.scope:
+            if source.lookup(source.scopes[site], capture.root) is not capture.scope:
                 raise Refused(f"`{capture.root}` is another one where it is called in line {site.lineno}")
         if isinstance(source.parents[site], ast.Attribute) and any(capture.is_static for capture in found):
             raise Refused(f"it is staged ahead of time in line {site.lineno}, and needs a static argument")
         for call in calls_to_extend(document, site):
             edits.append(more_arguments(document, call, found))
-    named = source.parents[creation]
-    if sites.kept and isinstance(named, (ast.Assign, ast.AnnAssign, ast.NamedExpr)):
-        if len(sites.nodes) == 1:
-            raise Refused("which calls see it is not certain")
-        if isinstance(named, ast.NamedExpr) and isinstance(source.parents[named], (ast.Call, ast.Attribute)):
-            raise Refused("it is named and used in one expression")
     return edits
 
 
@@ -130,7 +138,7 @@ def calls_to_extend(document: Document, site: ast.expr) -> list[ast.Call]:
     if isinstance(parent, ast.Call) and parent.args[:1] == [site]:
         dotted = document.module.names.dotted(parent.func)
         outer = source.parents[parent]
-        if dotted and dotted <= _GRADIENTS and isinstance(outer, ast.Call) and outer.func is parent:
+        if dotted and dotted <= GRADIENTS and isinstance(outer, ast.Call) and outer.func is parent:
             return [outer]
     raise Refused(f"it is used in line {site.lineno} other than by calling it")
 

@@ -23,14 +23,26 @@ from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Scope
 
 @dataclass(frozen=True)
 class Gap:
-    """A place between top-level statements where code can be put: the offset, and what goes before and after it."""
+    """A place between top-level statements where code can be put.
+
+    newline: the file's line end. ended: whether the line before has one. above, below: how many blank lines there are
+    now. spacious: whether what is next to it is a function or class, which wants two blank lines.
+    """
 
     offset: int
-    before: str
-    after: str
+    newline: str
+    ended: bool
+    above: int
+    below: int
+    spacious: bool
 
     def insert(self, text: str) -> Edit:
-        return Edit(self.offset, self.offset, self.before + text + self.after)
+        """Put code there, with blank lines around it."""
+        lines = text.split(self.newline)
+        wanted = 2 if self.spacious or any(line.startswith(("def ", "@")) for line in lines) else 1
+        before = max(0, wanted - self.above) + (0 if self.ended else 1)
+        after = max(0, wanted - self.below) + 1
+        return Edit(self.offset, self.offset, self.newline * before + text + self.newline * after)
 
 
 class Document:
@@ -256,11 +268,11 @@ class Document:
             line = self.first_line(holder)  # a comment at the head of the file is about the file
         if line <= previous or self.positions.line_start(line) > self.positions.span(holder)[0]:
             raise Refused(f"line {line} has more than one statement")
-        blank = 0
-        while line - 1 - blank > 0 and not self.positions.line(line - 1 - blank).strip():
-            blank += 1
-        missing = 0 if line - 1 - blank == 0 else max(0, 2 - blank)
-        return Gap(self.positions.line_start(line), self.newline * missing, self.newline * 3)
+        blank = self._blank_lines(line - 1, -1)
+        if line - 1 - blank == 0:
+            blank = 2  # at the head of the file
+        spacious = isinstance(holder, (*DEFINITIONS, ast.ClassDef))
+        return Gap(self.positions.line_start(line), self.newline, True, blank, 0, spacious)
 
     def _below(self, statement: ast.stmt) -> Gap:
         line = statement.end_lineno
@@ -268,7 +280,17 @@ class Document:
         if not self.stands_alone(statement):
             raise Refused(f"line {line} has more than one statement")
         ended = self.positions.line(line).endswith(("\n", "\r"))
-        return Gap(self.positions.line_start(line + 1), self.newline * (2 if ended else 3), self.newline)
+        at_end = not self.text[self.positions.line_start(line + 1) :].strip()
+        below = 2 if at_end else self._blank_lines(line + 1, 1)
+        return Gap(self.positions.line_start(line + 1), self.newline, ended, 0, below, True)
+
+    def _blank_lines(self, line: int, step: int) -> int:
+        """How many blank lines there are from a line on, upwards or downwards."""
+        count = 0
+        while 1 <= line <= len(self.positions.starts) and not self.positions.line(line).strip():
+            count += 1
+            line += step
+        return count
 
     def import_of(self, dotted: str) -> str | None:
         """How a module-level import of the text lets one write a dotted name, or None."""

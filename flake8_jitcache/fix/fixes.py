@@ -13,13 +13,19 @@ from flake8_jitcache.lifetimes import Lifetime
 
 @dataclass
 class Fix:
-    """The edits that fix one finding, and what has to hold for the meaning to stay. Without assumptions it is safe."""
+    """The edits that fix one finding, and what has to hold for the meaning to stay. Without assumptions it is safe.
+
+    defines: what it defines at module level, where another fix could use the same definition.
+    """
 
     edits: list[Edit]
     assumptions: list[str] = field(default_factory=list)
+    defines: str = ""
 
     def touches(self, other: Fix) -> bool:
         """Whether two fixes can't be made at once."""
+        if self.defines and self.defines == other.defines:
+            return True
         return any(mine.touches(theirs) for mine in self.edits for theirs in other.edits)
 
 

@@ -124,7 +124,7 @@ def decorator_for(document: Document, creation: Creation, found: list[Capture]) 
             options.append(f"{keyword.arg}={document.segment(keyword.value)}")
     if static and not any(option.startswith("static_argnames=") for option in options):
         _check_no_other_static(creation)
-        options.append(f"static_argnames={_names(static)}")
+        options.append(f"static_argnames={names_text(static)}")
     function = document.segment(call.func)
     if not options:
         written.text = function
@@ -142,7 +142,7 @@ def _own_decorator(document: Document, creation: Creation, static: list[str]) ->
     if not isinstance(node, ast.Call):
         _check_no_other_static(creation)
         partial, written.imports = _partial(document)
-        text = f"{partial}({document.segment(node)}, static_argnames={_names(static)})"
+        text = f"{partial}({document.segment(node)}, static_argnames={names_text(static)})"
         written.edits.append(Edit(*document.span(node), text))
         return written
     for keyword in node.keywords:
@@ -152,7 +152,7 @@ def _own_decorator(document: Document, creation: Creation, static: list[str]) ->
     _check_no_other_static(creation)
     from flake8_jitcache.fix.calls import add_arguments
 
-    written.edits.append(add_arguments(document, node, f"static_argnames={_names(static)}"))
+    written.edits.append(add_arguments(document, node, f"static_argnames={names_text(static)}"))
     return written
 
 
@@ -163,13 +163,14 @@ def _check_no_other_static(creation: Creation) -> None:
             raise Refused(f"a captured value has to be static, and `{option}` is given already")
 
 
-def _names(names: list[str]) -> str:
+def names_text(names: list[str]) -> str:
+    """Names as the value of `static_argnames`."""
     return f'"{names[0]}"' if len(names) == 1 else "(" + ", ".join(f'"{name}"' for name in names) + ")"
 
 
 def _with_names(value: ast.expr, names: list[str]) -> str:
     read = ast.literal_eval(value)
-    return _names([*([read] if isinstance(read, str) else read), *names])
+    return names_text([*([read] if isinstance(read, str) else read), *names])
 
 
 def _partial(document: Document) -> tuple[str, list[Edit]]:
@@ -180,3 +181,13 @@ def _partial(document: Document) -> tuple[str, list[Edit]]:
     if "functools" in document.identifiers:
         raise Refused("`functools` is something else in this file")
     return "functools.partial", [document.add_import("functools")]
+
+
+def with_static(creation: Creation, text: str, static: list[str]) -> str:
+    """The text of a call that jits, `jax.jit(...)`, with more static parameters."""
+    for keyword in options_of(creation):
+        if keyword.arg in ("static_argnums", "static_argnames"):
+            raise Refused(f"a captured value has to be static, and `{keyword.arg}` is given already")
+    if not text.endswith(")"):
+        raise Refused("where its options go is not certain")
+    return f"{text[:-1].rstrip().rstrip(',')}, static_argnames={names_text(static)})"

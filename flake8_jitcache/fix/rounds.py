@@ -78,11 +78,13 @@ def _plan(
         reason = document.misparsed or banned.get(_key(document, finding), "")
         if not reason:
             try:
-                fix = PLANNERS[finding.code](Task(document, finding, document.lifetime(finding), taken))
+                names = set(taken)
+                fix = PLANNERS[finding.code](Task(document, finding, document.lifetime(finding), names))
                 if fix.assumptions and not unsafe:
                     raise Refused("needs --unsafe, which assumes that " + _listed(fix.assumptions))
                 if not any(fix.touches(other) for _, other in planned):
                     planned.append((finding, fix))
+                    taken = names
                 continue
             except Refused as refusal:
                 reason = str(refusal)

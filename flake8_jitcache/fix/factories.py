@@ -1,0 +1,70 @@
+"""JIT106: `functools.cache` on a factory of jitted functions, so that one product serves all calls with equal arguments."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_jitcache.fix.document import Document
+from flake8_jitcache.fix.edits import Edit
+from flake8_jitcache.fix.effects import effects
+from flake8_jitcache.fix.fixes import Fix, Task
+from flake8_jitcache.fix.refusal import Refused
+from flake8_jitcache.places import class_of
+from flake8_jitcache.scopes import Definition
+
+
+def plan(task: Task) -> Fix:
+    """Put a cache on the factory of a finding."""
+    document, factory = task.document, task.lifetime.factory
+    if not isinstance(factory, ast.FunctionDef):
+        raise Refused("the factory is no plain function")
+    if class_of(document.source, factory) is not None:
+        raise Refused(f"a cache on the method `{factory.name}` would keep each object alive")
+    if document.source.scopes[factory] is not document.source.module:
+        raise Refused(f"`{factory.name}` is itself made on each call, and its cache would be, too")
+    if factory.decorator_list:
+        raise Refused(f"`{factory.name}` has a decorator already")
+    if len(document.source.module.bindings[factory.name]) != 1:
+        raise Refused(f"`{factory.name}` is bound in more than one place")
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(factory)):
+        raise Refused(f"`{factory.name}` is a generator")
+    around = effects(document.module, [factory])
+    if around.changing:
+        raise Refused(f"`{factory.name}` reads the global `{min(around.changing)}`, which changes")
+    assumed = [*around.assumptions, *_assumptions(document, factory)]
+    cache = document.import_of("functools.cache")
+    edits = []
+    if cache is None:
+        if "functools" in document.identifiers:
+            raise Refused("`functools` is something else in this file")
+        edits.append(document.add_import("functools"))
+        cache = "functools.cache"
+    at = document.positions.line_start(factory.lineno)
+    edits.append(Edit(at, at, f"@{cache}{document.newline}"))
+    return Fix(edits, assumed, defines=f"a cache on {factory.name}")
+
+
+def _assumptions(document: Document, factory: Definition) -> list[str]:
+    """What a cache assumes of the arguments: nothing where each call in the file passes hashable literals."""
+    calls = document.module.definitions.calls_of(factory)
+    uses = document.module.definitions.uses(factory)
+    if not (factory.args.args or factory.args.posonlyargs or factory.args.kwonlyargs or factory.args.vararg):
+        return []
+    literals: set[tuple[type, object]] = set()
+    unsure: list[str] = []
+    for call in calls:
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            try:
+                read = ast.literal_eval(value)
+                hash(read)
+                literals.add((type(read), read))
+            except (ValueError, TypeError):
+                unsure.append(ast.unparse(value))
+    if len({value for _, value in literals}) < len(literals):
+        raise Refused(f"`{factory.name}` is called with equal literals of different types, which a cache takes as one")
+    if len(calls) < len(uses):
+        unsure.append(f"what else `{factory.name}` is called with")
+    if not unsure:
+        return []
+    names = ", ".join(f"`{one}`" if not one.startswith("what") else one for one in dict.fromkeys(unsure))
+    return [f"{names} is hashable, and takes few different values, each of which `functools.cache` keeps"]
