@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePath
 
 from flake8_jitcache import known
 from flake8_jitcache.definitions import Definitions
@@ -20,6 +21,7 @@ from flake8_jitcache.options import Options
 from flake8_jitcache.places import class_of, functions_around, loops_around, place_of
 from flake8_jitcache.scopes import DEFINITIONS, LOOPS, Definition, Function, Source
 
+_TEST_MODULE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 MAIN = frozenset({"main", "_main", "__main__", "async_main", "run_main", "main_"})
@@ -42,9 +44,7 @@ PREPARING_WORDS = frozenset(
 )
 # Words of set-up that end a name as well: `model_init`, `fully_shard`.
 FINAL_SETUP_WORDS = frozenset("init initialize initialise setup benchmark shard sharding restore".split())
-DRIVER_WORDS = frozenset(
-    "train training trainer fit run learn optimize optimise solve pipeline worker simulate".split()
-)
+DRIVER_WORDS = frozenset("train training trainer fit run".split())
 HOT_WORDS = frozenset(
     "step update sample loss forward predict act apply call evaluate_batch backward propagate reduce gather psum pmean "
     "normalize normalise reshape transform encode decode embed score infer select get compute".split()
@@ -64,10 +64,13 @@ class Evidence:
 class Frequency:
     """Tells functions that run once from those that run often."""
 
-    def __init__(self, source: Source, names: Names, definitions: Definitions, options: Options) -> None:
+    def __init__(
+        self, source: Source, names: Names, definitions: Definitions, options: Options, filename: str = ""
+    ) -> None:
         self._source = source
         self._names = names
         self._definitions = definitions
+        self.in_test_module = bool(_TEST_MODULE.fullmatch(PurePath(filename).name))
         self._once = [pattern(name) for name in options.run_once_names]
         self._hot = [pattern(name) for name in options.hot_names]
         self._entries = [pattern(name) for name in known.ENTRY_POINTS]
@@ -151,7 +154,7 @@ class Frequency:
     def _is_test(self, function: Function) -> bool:
         if isinstance(function, ast.Lambda):
             return False
-        if function.name.startswith("test") or function.name in TEST_METHODS:
+        if function.name.startswith(("test", "_test")) or function.name in TEST_METHODS:
             return True
         return any(
             self._names.dotted(d.func if isinstance(d, ast.Call) else d) & known.FIXTURES
@@ -264,6 +267,7 @@ EVIDENCE = (
     Evidence("it runs a whole loop on the device", -1, lambda q, f: bool(q.called_names(f) & _DEVICE_LOOPS)),
     Evidence("it prints, logs or plots", -1, lambda q, f: bool(q.called_names(f) & _LOGGERS)),
     Evidence("it reads arguments, files or data sets", -2, lambda q, f: bool(q.called_names(f) & _READERS)),
+    Evidence("it stands in a test module", -2, lambda q, f: q.in_test_module),
     Evidence("it is long", -1, lambda q, f: len(f.body) > 25),
     Evidence("it is short and returns a value", 1, lambda q, f: len(f.body) <= 6 and any(
         isinstance(n, ast.Return) and n.value is not None for n in q.nodes(f))),

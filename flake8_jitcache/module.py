@@ -22,8 +22,9 @@ from flake8_jitcache.uses import Uses
 class Module:
     """A parsed module and what the rules ask about it."""
 
-    def __init__(self, tree: ast.Module, options: Options) -> None:
+    def __init__(self, tree: ast.Module, options: Options, filename: str = "") -> None:
         self.options = options
+        self.filename = filename
         self.source = Source(tree)
         self.names = Names(self.source)
         self.jits = Jits(self.source, self.names, options)
@@ -62,4 +63,4 @@ class Module:
 
     @cached_property
     def frequency(self) -> Frequency:
-        return Frequency(self.source, self.names, self.definitions, self.options)
+        return Frequency(self.source, self.names, self.definitions, self.options, self.filename)

@@ -50,7 +50,7 @@ class Plugin:
             return
         from flake8_jitcache.analysis import findings
 
-        for finding in findings(self._tree, self.options):
+        for finding in findings(self._tree, self.options, self._filename):
             if CODES[finding.code].default or finding.code in self.asked_for:
                 yield finding.line, finding.column, f"{finding.code} {finding.text}", type(self)
 
