@@ -22,6 +22,7 @@ from flake8_jitcache.places import class_of, functions_around, loops_around, pla
 from flake8_jitcache.scopes import DEFINITIONS, LOOPS, Definition, Function, Source
 
 _TEST_MODULE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
+_TEST_NAME = re.compile(r"_?test(?![a-z])")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 MAIN = frozenset({"main", "_main", "__main__", "async_main", "run_main", "main_"})
@@ -154,11 +155,20 @@ class Frequency:
     def _is_test(self, function: Function) -> bool:
         if isinstance(function, ast.Lambda):
             return False
-        if function.name.startswith(("test", "_test")) or function.name in TEST_METHODS:
+        if function.name in TEST_METHODS or (_TEST_NAME.match(function.name) and self._may_be_test(function)):
             return True
         return any(
             self._names.dotted(d.func if isinstance(d, ast.Call) else d) & known.FIXTURES
             for d in function.decorator_list
+        )
+
+    def _may_be_test(self, function: Definition) -> bool:
+        """Whether what is named like a test can be one: `test` alone, as a method, is often part of an application."""
+        owner = class_of(self._source, function)
+        if owner is None or function.name.strip("_") != "test":
+            return True
+        return owner.name.startswith("Test") or any(
+            base.endswith("TestCase") for base in self._definitions.bases(owner)
         )
 
     def _repeats(self, call: ast.Call) -> bool:
