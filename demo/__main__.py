@@ -5,6 +5,7 @@ Exit status 0 where the checks found exactly the faults that are there, 1 otherw
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class Step:
         done = subprocess.run(
             [sys.executable, "-m", *self.command],
             cwd=self.folder,
-            env={"JAX_PLATFORMS": "cpu", **os.environ},
+            env={"JAX_PLATFORMS": "cpu", "COLUMNS": str(shutil.get_terminal_size((120, 24)).columns), **os.environ},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -58,12 +59,12 @@ STEPS = (
         folder=FAULTY,
         command=("flake8", "."),
         status=1,
-        finds=("JIT101", "JIT103", "JIT106"),
+        finds=("JIT101", "JIT103", "JIT106", "JIT201"),
         pattern=r"\bJIT\d+\b",
-        conclusion="three jitted functions are made and dropped on each call.",
+        conclusion="three jitted functions are made and dropped on each call, and one reads a value that changes.",
     ),
     Step(
-        title="2 of 4: pytest runs the faulty twin. Each number is right, and each test fails.",
+        title="2 of 4: pytest runs the faulty twin.",
         folder=FAULTY,
         command=("pytest",),
         status=1,
@@ -72,9 +73,11 @@ STEPS = (
             "test_lambda_made_on_each_call",
             "test_nested_function_made_on_each_call",
             "test_python_float_then_array",
+            "test_value_that_went_stale",
         ),
         pattern=r"^FAILED .*::(\w+)",
-        conclusion="the same three are traced on each call, and a fourth that only a run can show.",
+        conclusion="the same three are traced on each call, and a fourth is traced twice, which only a run can show.\n"
+        "    The fifth is traced once and gives a wrong number, which no count of traces can show: flake8 does.",
     ),
     Step(
         title="3 of 4: flake8 reads the example.",
@@ -99,8 +102,10 @@ STEPS = (
 
 def main() -> int:
     """Run all four steps, also after one that was not as expected."""
-    print("jax-jitcache: two checks for functions that JAX traces and compiles again and again.")
-    print("They look at demo/faulty, where four functions have that fault, and at example, where none has.")
+    print(
+        "jax-jitcache: two checks for functions that JAX traces and compiles again and again, or with a value gone stale."
+    )
+    print("They look at demo/faulty, where five functions have a fault, and at example, where none has.")
     wrong = [step.title for step in STEPS if not step.run()]
     print()
     if wrong:

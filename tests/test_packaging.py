@@ -124,7 +124,7 @@ def test_flake8_environment_has_the_plugin_and_no_jax(environment: Environment, 
     faulty = environment.folder / "faulty.py"
     shutil.copy(ROOT / "demo" / "faulty" / "jit_fresh_calls.py", faulty)
     found = environment.run_python("-m", "flake8", "--select=JIT", "--exit-zero", "--format=%(code)s", faulty)
-    assert found.split() == ["JIT101", "JIT103", "JIT106"]
+    assert found.split() == ["JIT101", "JIT103", "JIT106", "JIT201"]
 
 
 def test_pytest_environment_has_the_fixture_and_needs_no_jax_to_load_it(environment: Environment, wheel: Path) -> None:

@@ -1,7 +1,9 @@
-"""The example's functions, each with the fault that the example avoids. Each returns the right number."""
+"""The example's functions, each with a fault that the example avoids."""
 
 import jax
 import jax.numpy as jnp
+
+# Traced and compiled on each call: a lambda, a nested function and a factory's product, each made anew.
 
 
 def jit_fresh_call(x):
@@ -24,6 +26,9 @@ def cubed(x):
     return make_power(3)(x)
 
 
+# Traced twice: `total` is a Python float at first, and then an array.
+
+
 @jax.jit
 def add(total, x):
     return total + jnp.sum(x**2)
@@ -34,3 +39,18 @@ def running_sum(arrays):
     for x in arrays:
         total = add(total, x)
     return total
+
+
+# Traced once, and wrong from then on: what the trace has read stays as it was.
+
+gain = 1.0
+
+
+@jax.jit
+def amplified(x):
+    return gain * x
+
+
+def set_gain(value):
+    global gain
+    gain = value
