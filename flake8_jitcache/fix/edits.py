@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ast_grep_py import SgNode, SgRoot
 
@@ -68,7 +69,6 @@ class Grammar:
     def __init__(self, text: str) -> None:
         self.text = text
         self.root = SgRoot(text, "python").root()
-        self._by_span: dict[tuple[Span, str], SgNode] = {}
 
     def misparsed(self, tree: ast.Module, positions: Positions) -> str:
         """How this tree differs from that of `ast`, in one line; empty where the two agree on every call.
@@ -92,20 +92,32 @@ class Grammar:
 
     def node(self, where: Span, kind: str) -> SgNode:
         """The node of one kind that covers exactly a span. Raises Refused where there is none."""
-        if not self._by_span:
-            for node in walk(self.root):
-                self._by_span.setdefault((span(node), node.kind()), node)
-        found = self._by_span.get((where, kind))
+        found = self._nodes.get((where, kind))
         if found is None:
             raise Refused(f"ast-grep sees no {kind.replace('_', ' ')} here")
         return found
 
+    def definition(self, start: int) -> SgNode:
+        """The function definition that begins at an offset; its end may take in comments. Raises Refused."""
+        for (where, kind), node in self._nodes.items():
+            if kind == "function_definition" and where[0] == start:
+                return node
+        raise Refused("ast-grep sees no function definition here")
+
+    @cached_property
+    def _nodes(self) -> dict[tuple[Span, str], SgNode]:
+        found: dict[tuple[Span, str], SgNode] = {}
+        for node in walk(self.root):
+            found.setdefault((span(node), node.kind()), node)
+        return found
+
     def comments(self, within: Span) -> list[SgNode]:
         """The comments in a span, in order."""
-        return [node for node in self._comments() if within[0] <= span(node)[0] and span(node)[1] <= within[1]]
-
-    def _comments(self) -> list[SgNode]:
-        return self.root.find_all(kind="comment")
+        return [
+            node
+            for node in self.root.find_all(kind="comment")
+            if within[0] <= span(node)[0] and span(node)[1] <= within[1]
+        ]
 
     def lines_in_strings(self) -> set[int]:
         """The 1-based lines that begin inside a string: their indentation is content."""

@@ -117,7 +117,7 @@ def _from_definition(
     document: Document, function: Definition, name: str, found: list[Capture], edits: list[Edit]
 ) -> str:
     start, end = definition_lines(document, function)
-    node = document.grammar.node(document.span(function), "function_definition")
+    node = document.grammar.definition(document.span(function)[0])
     title, parameters = node.field("name"), node.field("parameters")
     if title is None or parameters is None:
         raise Refused("ast-grep sees no name or parameters in the function")
