@@ -491,6 +491,12 @@ class Source:
         found.sort(key=lambda b: b.effective)
         return found
 
+    def binds_always(self, binding: Binding, node: ast.AST) -> bool:
+        """Whether every path to a node that runs in the same flow passes a binding."""
+        if self._flow_anchor(node, binding.scope) is None or binding.effective > start(node):
+            return False
+        return self._relation(binding, self._blocks(node)) == "dominates"
+
     def _within(self, node: ast.AST, ancestor: ast.AST) -> bool:
         return any(parent is ancestor for _, parent in self.ancestors(node))
 
