@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from flake8_jitcache.codes import CODES
+
 README = (Path(__file__).resolve().parent.parent / "README.md").read_text()
 
 
@@ -47,3 +49,15 @@ def test_output_of_pytest(folder: Path) -> None:
 def test_each_of_the_two_commands_makes_its_own_environment(last: str) -> None:
     [command] = [line.strip() for line in README.splitlines() if line.endswith(f" && {last}")]
     assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
+
+
+def test_table_of_codes_is_that_of_the_linter() -> None:
+    rows = re.findall(r"^\| (JIT\d+) \| `(.+?)` \| .* \| (on|off) \|$", README, re.MULTILINE)
+    assert rows == [(code.code, code.name, "on" if code.default else "off") for code in CODES.values()]
+
+
+def test_table_of_options_is_what_flake8_lists() -> None:
+    help_text = printed(Path.cwd(), "flake8", "--help")
+    listed = set(re.findall(r"--(jitcache-[a-z-]+)", help_text))
+    assert listed
+    assert set(re.findall(r"^\| `(jitcache-[a-z-]+)` \|", README, re.MULTILINE)) == listed
