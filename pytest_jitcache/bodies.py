@@ -12,36 +12,6 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from pytest_jitcache.places import is_machinery
-
-
-def first_body(frame: FrameType, seen: Callable[[], None]) -> None:
-    """Call `seen` if code other than machinery starts before `frame` ends. A profile hook of somebody else is left alone."""
-    if sys.getprofile() is not None:
-        seen()
-        return
-
-    watched = id(frame)
-
-    def hook(current: FrameType, event: str, _: object) -> None:
-        if event == "call" and not is_machinery(current.f_code.co_filename):
-            sys.setprofile(None)
-            seen()
-        elif event == "return" and id(current) == watched:
-            sys.setprofile(None)
-
-    sys.setprofile(hook)
-
-
-# References that JAX's caches hold to a static argument whose caller has dropped it: 3 after a call at the top level,
-# the same on all supported versions (tests/trace measures it).
-CACHE_REFERENCES = 3
-
-
-def held_by_caches_only(value: Any) -> bool:
-    """Whether a static value, traced earlier, is held by nobody but JAX's caches (and two frames of ours)."""
-    return sys.getrefcount(value) <= CACHE_REFERENCES + 3
-
 
 class Calls:
     """Notices the calls of some code objects until it is stopped.

@@ -50,6 +50,12 @@ CAUSES: dict[str, Cause] = {
         "Define the body once, at module level, and pass what it needs through the carry or the operands; or put the "
         "whole call under one jitted function that is kept.",
     ),
+    "rewrapped": Cause(
+        "new function object",
+        "`{name}` is the same as before, but JAX's `{traced_for}` wraps it in a new function on each call, and JAX keeps the "
+        "trace by the identity of that one.",
+        "Put the call under one jitted function that is kept, so that it is traced once with it.",
+    ),
     "static made anew": Cause(
         "static argument made anew",
         "`{what}` is static and its type compares by identity, so each new object is a new key in JAX's cache, though it "
@@ -155,7 +161,7 @@ class Difference:
     @property
     def title(self) -> str:
         title = CAUSES[self.cause].title
-        if self.what and self.cause not in ("function", "body", "caches cleared", "unknown", "options"):
+        if self.what and self.cause not in ("function", "body", "rewrapped", "caches cleared", "unknown", "options"):
             return f"{title} ({_short(self.what)})"
         return title
 
@@ -188,6 +194,10 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         before, after = dict(earlier.options), dict(later.options)
         changed = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
         found.append(Difference("options", ", ".join(changed), str(before), str(after)))
+    if not found and earlier.inside is not None and later.inside is not None and not later.inside.body:
+        found += [d for d in compare(earlier.inside, later.inside) if d.cause in ("function", "body")]
+    if not found and earlier.wrapper_id != later.wrapper_id and later.wrapper_id:
+        found.append(Difference("rewrapped", later.name))
     if not found:
         cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)
         found.append(Difference("caches cleared" if cleared else "unknown"))
@@ -352,6 +362,7 @@ _TRANSFORMS = {
 
 def _kind(trace: Trace) -> tuple[str, str]:
     outer = next((k for k in trace.kinds if k != "jit"), "function")
+    outer = outer.lstrip("_")
     name = trace.name
     hoist = "and keep the jitted function: at module level, in a cached factory, or on the object that uses it"
     if outer == "partial":

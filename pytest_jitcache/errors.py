@@ -8,12 +8,21 @@ class RetraceError(AssertionError):
 
     Attributes:
         traces: the record of the guard that raised, readable like the `traces` of the block form.
+        verbosity: how much `str` gives: below 0 the first line, from 2 on everything. Set by pytest for its report.
     """
 
-    def __init__(self, message: str, traces: object = None) -> None:
+    def __init__(self, message: str, traces: object = None, details: str = "") -> None:
         super().__init__(message)
         self.traces = traces
+        self.verbosity = 0
         self.line = 0  # of the test, where one is to blame
+        self._details = details
+
+    def __str__(self) -> str:
+        message = str(self.args[0]) if self.args else ""
+        if self.verbosity < 0:
+            return message.partition("\n")[0]
+        return f"{message}\n\n{self._details}" if self.verbosity >= 2 and self._details else message
 
 
 class JitcacheWarning(UserWarning):

@@ -73,6 +73,8 @@ class Target:
         """Whether a traced callable is this function, or is wrapped around it."""
         if any(_same(o, self.fun) for o in function.objects):
             return True
+        if not function.found and function.layers and function.layers == self.unwrapped_layers[-len(function.layers) :]:
+            return True
         return not self.jitted and bool(self.codes.intersection(function.codes))
 
 
@@ -97,10 +99,8 @@ def _target(function: Any) -> Target:
     jitted = any(is_jitted(o) for o in taken.objects) and not _user_code_first(taken)
     fun = function
     if jitted:
-        fun = next((o for o in taken.objects if not is_jitted(o) and not isinstance(o, types.MethodType)), function)
-        inner = getattr(function, "jitted_fn", None)
-        if inner is not None:
-            fun = getattr(inner, "_fun", fun)
+        index = next(n for n, o in enumerate(taken.objects) if is_jitted(o))
+        fun = taken.objects[index + 1] if index + 1 < len(taken.objects) else function
     codes = frozenset(taken.codes[-1:])
     return Target(taken.name, function, jitted, fun, codes, taken.layers)
 
@@ -115,15 +115,19 @@ def _user_code_first(taken: Unwrapped) -> bool:
 
 
 def _clear(function: Any) -> None:
-    """Make a jitted function start cold."""
-    for one in (function, getattr(function, "jitted_fn", None), getattr(function, "_cached", None), getattr(function, "__func__", None)):
+    """Make a jitted function start cold, with everything that it is wrapped around."""
+    import jax
+
+    for one in (function, getattr(function, "jitted_fn", None), getattr(function, "_cached", None), *unwrap(function).objects):
         clear = getattr(one, "clear_cache", None)
-        if callable(clear):
-            try:
+        try:
+            if callable(clear):
                 clear()
-            except Exception:
-                continue
-            return
+            elif isinstance(one, types.FunctionType) and not is_machinery(one.__code__.co_filename):
+                jax.jit(one).clear_cache()
+                jax_internals.evict(one)
+        except Exception:
+            continue
 
 
 _active: weakref.WeakSet[Guard] = weakref.WeakSet()
@@ -242,6 +246,9 @@ class Guard(Watcher):
     def _matches(self, trace: Trace, function: Unwrapped, frame: FrameType) -> bool:
         if not self.targets:
             return function.found
+        outer = trace.inside
+        if outer is not None and not outer.body and self._matched.get(id(outer)) and outer.codes[-1:] == trace.codes[-1:]:
+            return True  # the outer one is a wrapper, and this is the run of the body
         hit = False
         for target in self.targets:
             if target.matches(function):
@@ -277,7 +284,7 @@ class Guard(Watcher):
     def _count(self, trace: Trace) -> None:
         self.record._traces.append(trace)
         for target in self.targets:
-            target.traced = target.traced or bool(target.codes.intersection(trace.codes))
+            target.traced = target.traced or bool(target.codes.intersection(trace.codes)) or not target.codes
         self._add(self._groups, trace, self.max_traces, "traced")
 
     def _add(self, groups: dict[object, list[Trace]], trace: Trace, allowed: int, verb: str) -> None:
@@ -381,7 +388,7 @@ class Guard(Watcher):
 
     def error(self, verb: str, group: list[Trace]) -> RetraceError:
         allowed = self.max_traces if verb == "traced" else self.max_compiles or 0
-        error = RetraceError(report.retraced(verb, group, allowed, self.per, self.info), self.record)
+        error = RetraceError(report.retraced(verb, group, allowed, self.per, self.info), self.record, report.everything(group))
         site = group[-1].test_site
         if site is not None:
             error.line = site.line

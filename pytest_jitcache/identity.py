@@ -12,12 +12,11 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from pytest_jitcache.places import in_jax, is_machinery, qualname
+from pytest_jitcache.places import is_library, is_machinery, qualname
 
 # Attributes and closure variables by which wrappers hold the function that they wrap.
 _HOLDERS = ("__wrapped__", "_fun", "fun", "f", "func", "_f", "fn", "body_fun", "call", "f_jitted", "user_fun")
@@ -49,10 +48,22 @@ class Unwrapped:
     has_cache: bool  # a layer in between has a trace cache of its own (a jit, a checkpoint)
     objects: tuple[Any, ...] = field(repr=False, compare=False, default=())
 
+    @property
+    def innermost(self) -> Any:
+        """The object whose identity is the user's: the innermost function, or the method or partial around it."""
+        own = [o for o in self.objects if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)]
+        if not own:
+            return None
+        index = self.objects.index(own[0])
+        before = self.objects[index - 1] if index else None
+        return before if isinstance(before, types.MethodType | functools.partial) else own[0]
+
 
 def is_jitted(value: object) -> bool:
     """Whether a value has JAX's interface of a jitted function."""
     kind = type(value)
+    if isinstance(value, types.FunctionType):  # pmap of JAX 0.8 and later
+        return hasattr(value, "lower") and is_machinery(value.__code__.co_filename)
     return callable(value) and (hasattr(kind, "lower") or hasattr(kind, "clear_cache")) and not isinstance(value, type)
 
 
@@ -78,16 +89,18 @@ def unwrap(function: Any) -> Unwrapped:
             layers.append("method")
             kinds.append("bound method")
             following = current.__func__
-        elif isinstance(current, types.FunctionType):
+        elif isinstance(current, types.FunctionType) and not is_jitted(current):
             code = current.__code__
             layers.append(code)
-            kinds.append(kind_of_code(code))
+            boundary = code.co_name == "reraise_with_filtered_traceback"  # JAX puts it around each public function
+            if not boundary:
+                kinds.append(kind_of_code(code))
             machinery = is_machinery(code.co_filename)
             if first_machinery is None:
                 first_machinery = machinery
             if not machinery:
                 codes.append(code)
-            following = getattr(current, "__wrapped__", None)
+            following = _closed_over(current) if boundary else getattr(current, "__wrapped__", None)
             if machinery and code.co_name == "fun_remat" and not codes:
                 has_cache = True
             if machinery and not callable(following):
@@ -97,7 +110,7 @@ def unwrap(function: Any) -> Unwrapped:
         elif is_jitted(current):
             layers.append(type(current))
             kinds.append("jit")
-            has_cache = has_cache or (len(objects) > 1 and not codes)
+            has_cache = has_cache or not codes
             if first_machinery is None:
                 first_machinery = True
             following = _held(current)
@@ -120,21 +133,33 @@ def unwrap(function: Any) -> Unwrapped:
                 if not isinstance(following, types.FunctionType):
                     following = getattr(following, "__wrapped__", None) or getattr(following, "method", None)
         current = following
+    if not codes and current is None and callable(getattr(function, "__wrapped__", None)) and not is_jitted(function):
+        inner = unwrap(function.__wrapped__)
+        if inner.found:
+            layers += inner.layers
+            kinds += [k for k in inner.kinds if k not in kinds[-1:]]
+            codes += inner.codes
+            objects += inner.objects
     last = next((o for o in reversed(objects) if isinstance(o, types.FunctionType)), None)
     user = next((o for o in reversed(objects) if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)), None)
     shown = user or last
     name = getattr(shown, "__name__", None) or getattr(function, "__name__", None) or type(function).__name__
     if shown is not None:
         filename, line, full = shown.__code__.co_filename, shown.__code__.co_firstlineno, shown.__qualname__
-        if name == "__call__":
-            owner = next((o for o in objects if not isinstance(o, types.FunctionType | types.MethodType | functools.partial)), None)
-            name = type(owner).__name__ if owner is not None else full.rpartition(".")[0] or name
+        if name == "__call__" or user is None:
+            owner = next((o for o in reversed(objects) if _is_callable_object(o)), None)
+            name = type(owner).__name__ if owner is not None else name
     else:
         filename, line, full = "", 0, str(name)
     return Unwrapped(
         tuple(layers), tuple(kinds), tuple(codes), str(name), full, filename, line,
         bool(first_machinery), user is not None, has_cache, tuple(objects),
     )  # fmt: skip
+
+
+def _is_callable_object(value: Any) -> bool:
+    plain = types.FunctionType | types.MethodType | types.BuiltinFunctionType | functools.partial
+    return not isinstance(value, plain) and not is_jitted(value) and _held(value) is None
 
 
 def kind_of_code(code: CodeType) -> str:
@@ -178,7 +203,8 @@ def _closed_over(function: types.FunctionType) -> Any:
         if callable(values.get(name)) and not isinstance(values[name], type):
             return values[name]
     wrapped = [v for v in values.values() if callable(getattr(v, "f", None))]
-    candidates = [v for v in values.values() if callable(v) and not isinstance(v, type)] + [w.f for w in wrapped]
+    candidates = [v for v in values.values() if callable(v) and not isinstance(v, type | weakref.ref)]
+    candidates += [w.f for w in wrapped] + [r() for r in values.values() if isinstance(r, weakref.ref) and callable(r())]
     own = [c for c in candidates if unwrap_file(c) and not is_machinery(unwrap_file(c))]
     return own[0] if own else candidates[0] if len(candidates) == 1 else None
 
@@ -211,13 +237,13 @@ def _file_of_type(kind: type) -> str:
 
 
 class _Place:
-    __slots__ = ("alive", "by_id", "collected_at", "free", "next")
+    __slots__ = ("by_id", "free", "next", "searched_at")
 
     def __init__(self) -> None:
         self.by_id: dict[int, tuple[weakref.ref[Any], int]] = {}
         self.free: list[int] = []
         self.next = 0
-        self.collected_at = 0
+        self.searched_at = 0
 
 
 class Slots:
@@ -227,11 +253,11 @@ class Slots:
         self._places: dict[object, _Place] = {}
         self._lock = threading.RLock()
 
-    def slot(self, place: object, value: Any, gone: Callable[[Any], bool] | None = None) -> int:
+    def slot(self, place: object, value: Any, cached: bool = False) -> int:
         """The number of `value` among the living objects of `place`.
 
         Args:
-            gone: says of a living earlier object that nobody but a cache holds it.
+            cached: JAX's caches hold such values, so being alive proves nothing; one that nobody else holds is dead.
         """
         with self._lock:
             here = self._places.setdefault(place, _Place())
@@ -239,8 +265,8 @@ class Slots:
             known = here.by_id.get(key)
             if known is not None and known[0]() is value:
                 return known[1]
-            if not here.free and here.by_id:
-                self._look_for_dead(here, gone)
+            if not here.free and here.by_id and len(here.by_id) > here.searched_at:
+                self._look_for_dead(here, cached)
             number = here.free.pop() if here.free else here.next
             if number == here.next:
                 here.next += 1
@@ -250,21 +276,22 @@ class Slots:
                 here.free.append(number)
             return number
 
-    def _look_for_dead(self, here: _Place, gone: Callable[[Any], bool] | None) -> None:
-        living = [(key, ref, number) for key, (ref, number) in here.by_id.items()]
-        if gone is not None:
-            for key, ref, number in living[-64:]:
+    def _look_for_dead(self, here: _Place, cached: bool) -> None:
+        """Find those that are as good as dead. Costly, so it is tried again only when their number has doubled."""
+        if cached:
+            for key, (ref, number) in list(here.by_id.items()):
                 value = ref()
-                if value is not None and gone(value):
+                if value is not None and not held_by_user(value):
                     here.by_id.pop(key, None)
                     here.free.append(number)
-            return
-        # An object in a cycle with itself dies at the next collection only. Ask for one, but not again and again.
-        value = living[-1][1]()
-        if value is not None and len(living) > here.collected_at and _reaches_itself(value):
-            del value
-            gc.collect()
-            here.collected_at = 2 * len(here.by_id)
+                    return
+        else:
+            value = list(here.by_id.values())[-1][0]()
+            if value is not None and _reaches_itself(value):  # freed by the garbage collector alone
+                del value
+                gc.collect()
+        if not here.free:
+            here.searched_at = 2 * len(here.by_id) - 1
 
 
 def _free(here: _Place, key: int, ref: Any) -> None:
@@ -288,9 +315,65 @@ def _reaches_itself(value: Any, limit: int = 400) -> bool:
     return False
 
 
+def held_by_user(value: object, levels: int = 5) -> bool:
+    """Whether anybody other than JAX's caches holds a value: a variable, an object, or a container that these hold."""
+    frontier: list[object] = [value]
+    seen = {id(value), id(frontier)}
+    roots = _local_variables()
+    for _ in range(levels):
+        if any(id(held) in roots for held in frontier):
+            return True
+        found: list[object] = []
+        seen.add(id(found))
+        holders = gc.get_referrers(*frontier)
+        seen.add(id(holders))
+        for holder in holders:
+            if id(holder) in seen:
+                continue
+            seen.add(id(holder))
+            verdict = _is_user(holder)
+            if verdict:
+                return True
+            if verdict is None:
+                found.append(holder)
+        if not found or len(found) > 64:
+            return bool(found)
+        frontier = found
+    return True
+
+
+def _is_user(holder: object) -> bool | None:
+    """Whether a holder is the user's own. None: ask who holds it in turn."""
+    kind = type(holder)
+    if kind is types.FrameType:
+        return False
+    if kind in _CONTAINERS or kind.__name__ in ("PjitFunction", "PmapFunction"):
+        if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
+            return str(holder["__name__"]).split(".")[0] not in _CACHES
+        return None
+    if isinstance(holder, types.FunctionType):
+        return None if is_machinery(holder.__code__.co_filename) else True
+    return kind.__module__.split(".")[0] not in _CACHES
+
+
+def _local_variables() -> set[int]:
+    """The ids of all local variables in frames of the user's own, on all threads."""
+    others = [top for thread, top in sys._current_frames().items() if thread != threading.get_ident()]
+    found: set[int] = set()
+    for top in (sys._getframe(1), *others):  # our own frame is left out: it would hold itself, and JAX's frames with it
+        frame: types.FrameType | None = top
+        while frame is not None:
+            if not is_library(frame.f_code.co_filename):
+                found.update(map(id, frame.f_locals.values()))
+            frame = frame.f_back
+    return found
+
+
+_CACHES = ("jax", "jaxlib", "pytest_jitcache")
+_CONTAINERS = (tuple, list, dict, set, frozenset, types.CellType, functools.partial, types.MethodType)
+
+
 def in_jax_globals(value: object) -> bool:
     """Whether a value is a module's namespace: following it would lead everywhere."""
     return isinstance(value, dict) and "__builtins__" in value
 
-
-__all__ = ["Slots", "Unwrapped", "in_jax", "is_jitted", "unwrap"]

@@ -269,6 +269,19 @@ def running_trace(frame: FrameType | None) -> object:
     return None
 
 
+def evict(fun: Any) -> None:
+    """Drop everything that JAX's caches hold for a function, beyond what its `clear_cache()` drops."""
+    util = _module("jax._src.util")
+    for name in ("_caches", "_weakref_lru_caches"):
+        for cache in list(getattr(util, name, ())):
+            drop = getattr(cache, "evict_weakref", None) or getattr(cache, "evict_function", None)
+            if drop is not None:
+                try:
+                    drop(fun)
+                except Exception:
+                    continue
+
+
 # --- reading frames -------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_jitcache.errors import RetraceError
+
 if TYPE_CHECKING:
     from pytest_jitcache.guard import traced_once
     from pytest_jitcache.marker import MarkedBlock
@@ -30,20 +32,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def assert_traced_once(request: pytest.FixtureRequest) -> Callable[..., traced_once]:
+def assert_traced_once() -> Callable[..., traced_once]:
     """Assert that functions are traced at most once for each signature.
 
     `step = assert_traced_once(train_step)` wraps a function and judges at the call that retraces;
     `with assert_traced_once(train_step) as traces:` judges when the block ends; without a function the block counts
     everything that is traced in it. See `pytest_jitcache.traced_once` for the arguments.
     """
-    return _load(request.config).traced_once  # type: ignore[no-any-return]
+    return _load().traced_once  # type: ignore[no-any-return]
 
 
-def _load(config: pytest.Config) -> Any:
-    from pytest_jitcache import guard, report
+def _load() -> Any:
+    from pytest_jitcache import guard
 
-    report.verbosity = config.get_verbosity()
     if _made not in guard.created:
         guard.created.append(_made)
     return guard
@@ -75,7 +76,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     marks = list(item.iter_markers(MARK))
     if not marks and "pytest_jitcache.guard" not in sys.modules:
         return (yield)
-    guard = _load(item.config)
+    guard = _load()
     from pytest_jitcache.marker import MarkedBlock, test_frame
 
     blocks: list[MarkedBlock] = [MarkedBlock(mark, item) for mark in marks]
@@ -99,6 +100,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     except guard.RetraceError as error:
         test_frame(item, error)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
+    """`-q` shows the first line of a verdict, `-vv` all that is known."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, RetraceError):
+        error.verbosity = item.config.get_verbosity()
+    return (yield)
 
 
 def pytest_runtest_teardown() -> None:

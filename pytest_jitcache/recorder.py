@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-from pytest_jitcache import bodies, jax_internals
+from pytest_jitcache import jax_internals
 from pytest_jitcache.identity import Slots, Unwrapped, unwrap
 from pytest_jitcache.places import call_site, in_jax, qualname, show
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of
@@ -74,6 +74,7 @@ class Trace:
     epoch: object = field(default=None, repr=False)
     ref: Callable[[], Any] = field(default=lambda: None, repr=False)
     object_id: int = 0
+    wrapper_id: int = 0
     body: bool = True  # user code ran in it, directly
     inline_of: CodeType | None = None
 
@@ -149,7 +150,7 @@ class Recorder:
             return None
         fun = start.call.fun if start.call is not None and start.call.arrays_only else start.fun
         function = unwrap(fun)
-        if not function.found:
+        if not function.found and fun is start.fun:
             code = getattr(start.fun, "__code__", None)
             if code is None or in_jax(code.co_filename):
                 return None
@@ -248,14 +249,16 @@ class Recorder:
         traced_for: str,
     ) -> Trace:
         identity = fun
-        if call is not None and call.arrays_only:
-            identity = next((o for o in reversed(function.objects) if hasattr(o, "__code__")), fun)
+        static = call is not None and call.arrays_only  # eqx.filter_jit: the function is one of JAX's static arguments
+        static = static or (traced_for != "jit" and function.machinery)  # the wrapper is of JAX's making, and is cached
+        if static:
+            identity = function.innermost or fun
         signature = self._signature(fun, call, avals)
         for argument in signature.arguments:
             for token in _identity_tokens(argument):
                 value = token.ref()
                 if value is not None:
-                    token.slot = self._statics.slot((token.type, token.place), value, bodies.held_by_caches_only)
+                    token.slot = self._statics.slot((token.type, token.place), value, cached=True)
         site = call_site(frame.f_back)
         inside = jax_internals.running_trace(frame.f_back)
         try:
@@ -275,13 +278,14 @@ class Recorder:
             inside=inside if isinstance(inside, Trace) else None,
             number=next(self._count),
             layers=function.layers,
-            slot=self._slots.slot(function.layers, identity),
+            slot=(self._statics if static else self._slots).slot(function.layers, identity, cached=static),
             codes=function.codes,
             settings=jax_internals.settings(),
             options=call.options if call is not None else (),
             epoch=jax_internals.cache_epoch(),
             ref=ref,
             object_id=id(identity),
+            wrapper_id=id(fun),
         )
 
     def _signature(

@@ -13,9 +13,6 @@ from pytest_jitcache.identity import is_jitted
 from pytest_jitcache.places import in_jax, is_library
 from pytest_jitcache.recorder import Trace
 
-# How much of the report to print: -1 the first line, 0 what one needs, 2 everything. Set by the pytest plugin.
-verbosity = 0
-
 NOTHING_IN_BLOCK = (
     "nothing was traced in the block of assert_traced_once(): either no jitted function was called, or all of them were "
     "warm from before. Name the function, so that it starts cold."
@@ -27,8 +24,6 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
     last = group[-1]
     earlier, differences = nearest(group, verb)
     first = f"{last.name} {verb} {len(group)}x, allowed {allowed}: {differences[0].title}"
-    if verbosity < 0:
-        return first
     noun = "trace" if verb == "traced" else "compile"
     why, fix = explain(differences[0], earlier, last)
     lines = [first, ""]
@@ -46,8 +41,6 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
     lines += ["", f"why: {why}", f"fix: {fix}"]
     if per == "total" and differences[0].cause in ("shape", "dtype", "structure", "static value"):
         lines.append('     If each signature may be traced once, use per="signature", the default.')
-    if verbosity >= 2:
-        lines += _everything(group)
     return "\n".join(lines)
 
 
@@ -74,7 +67,7 @@ def _what(trace: Trace) -> str:
 
 
 def _selection(group: Sequence[Trace], earlier: Trace) -> tuple[list[Trace], int]:
-    if len(group) <= 4 or verbosity >= 1:
+    if len(group) <= 4:
         return list(group), 0
     shown = [group[0], group[1], *([earlier] if earlier not in group[:2] else []), group[-1]]
     return shown, len(group) - len(shown)
@@ -107,21 +100,22 @@ def _bare(function: str) -> str:
 def _differences(differences: Sequence[Difference]) -> list[str]:
     lines = []
     for difference in differences[:4]:
-        if difference.what and difference.cause not in ("function", "body"):
+        if difference.what and difference.cause not in ("function", "body", "rewrapped"):
             lines.append(f"  differs: {difference.what}: {difference.before} before, {difference.after} now")
     more = len(differences) - 4
     return [*lines, f"  … {more} more differences"] if more > 0 else lines
 
 
-def _everything(group: Sequence[Trace]) -> list[str]:
-    lines = ["", "all that is known:"]
+def everything(group: Sequence[Trace]) -> str:
+    """All that is known of the traces, for -vv."""
+    lines = ["all that is known:"]
     for number, trace in enumerate(group, 1):
         spent = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in trace.seconds.items())
         lines.append(f"  {number}. {trace.signature.render(limit=2000)}")
         lines.append(f"     traced for {trace.traced_for}; {' of '.join(trace.kinds)}; {spent or 'no times'}; {trace.compiles} compiles")
         if trace.options:
             lines.append("     options: " + ", ".join(f"{k}={v}" for k, v in trace.options))
-    return lines
+    return "\n".join(lines)
 
 
 def disabled(name: str, info: str | None) -> str:
@@ -161,8 +155,6 @@ def maybe_warm(name: str) -> str:
 
 
 def _join(first: str, why: str, fix: str, info: str | None) -> str:
-    if verbosity < 0:
-        return first
     return "\n".join([first, "", *([info, ""] if info else []), f"why: {why}", f"fix: {fix}"])
 
 

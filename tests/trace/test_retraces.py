@@ -1,0 +1,563 @@
+"""Situations that retrace: the guard fails, and its text names the function, the cause and the argument."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections import OrderedDict, namedtuple
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from pytest_jitcache import RetraceError, traced_once
+
+X = jnp.ones(3)
+
+
+def verdict(run, *functions, **options):
+    """The text of the failure of `run` as a block."""
+    with pytest.raises(RetraceError) as caught, traced_once(*functions, **options):
+        run()
+    text = str(caught.value)
+    assert len(text.splitlines()[0]) <= 100, text
+    return text
+
+
+def first_line(text):
+    return text.splitlines()[0]
+
+
+def loss(w, x):
+    return jnp.sum((w - x) ** 2)
+
+
+def double(x):
+    return 2 * x
+
+
+@jax.jit
+def step(w, rate, bias=0.0):
+    return w - rate * w + bias
+
+
+@partial(jax.jit, static_argnames=("mode", "fn"))
+def apply(x, mode=None, fn=None):
+    return x if fn is None else fn(x)
+
+
+# --- new function objects
+
+
+def test_lambda_made_anew():
+    def run():
+        for _ in range(3):
+            jax.jit(lambda v: v + 1)(X)
+
+    assert first_line(verdict(run)) == "<lambda> traced 3x, allowed 1: new function object"
+
+
+def test_text_names_definition_call_and_remedy():
+    def f(x):
+        return jax.jit(lambda v: v + 1)(x)
+
+    text = verdict(lambda: (f(X), f(X)), f)
+    assert "test_retraces.py" in text
+    assert "The lambda in `test_text_names_definition_call_and_remedy.f`" in text
+    assert "module level" in text
+
+
+def test_value_and_grad_made_anew():
+    def run():
+        for _ in range(2):
+            jax.jit(jax.value_and_grad(loss))(X, X)
+
+    assert first_line(verdict(run)) == "loss traced 2x, allowed 1: new function object"
+
+
+@pytest.mark.parametrize(
+    "transform", [jax.grad, jax.vmap, jax.jacfwd, jax.hessian, jax.named_call], ids=lambda t: t.__name__
+)
+def test_transform_made_anew(transform):
+    def body(v):
+        return jnp.sum(v**2)
+
+    def run():
+        for _ in range(2):
+            jax.jit(transform(body))(X)
+
+    text = verdict(run)
+    assert first_line(text) == "body traced 2x, allowed 1: new function object"
+
+
+def test_partial_of_jax_made_anew():
+    def run():
+        for _ in range(2):
+            jax.jit(jax.tree_util.Partial(loss, X))(X)
+
+    assert "loss traced 2x" in first_line(verdict(run))
+
+
+def test_instance_of_a_callable_class_made_anew():
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        def __call__(self, x):
+            return self.k * x
+
+    def run():
+        for _ in range(2):
+            jax.jit(Scale(2.0))(X)
+
+    text = verdict(run)
+    assert first_line(text) == "Scale traced 2x, allowed 1: new function object"
+
+
+def test_equal_but_dropped_callables():
+    @dataclasses.dataclass(frozen=True)
+    class Scale:
+        k: float
+
+        def __call__(self, x):
+            return self.k * x
+
+    def run():
+        for _ in range(3):
+            jax.jit(Scale(2.0))(X)
+
+    assert "traced 3x" in verdict(run)
+
+
+def test_bound_method_in_init_of_a_new_instance():
+    class Model:
+        def __init__(self):
+            self.call = jax.jit(self.forward)
+
+        def forward(self, x):
+            return x * 3
+
+    def run():
+        for _ in range(3):
+            Model().call(X)
+
+    assert first_line(verdict(run)) == "forward traced 3x, allowed 1: new function object"
+
+
+def test_classmethod_looked_up_each_time():
+    class Model:
+        @classmethod
+        def forward(cls, x):
+            return x * 3
+
+    def run():
+        for _ in range(2):
+            jax.jit(Model.forward)(X)
+
+    assert first_line(verdict(run)) == "forward traced 2x, allowed 1: new function object"
+
+
+def test_recursive_nested_function():
+    def power(x):
+        @partial(jax.jit, static_argnames="again")
+        def rec(v, again=False):
+            return v if again else rec(v, again=True) * 2
+
+        return rec(x)
+
+    def run():
+        for _ in range(2):
+            power(X)
+
+    assert "rec traced" in verdict(run, power)
+
+
+def test_decorated_with_wraps_made_anew():
+    def run():
+        for _ in range(2):
+
+            @functools.wraps(double)
+            def outer(*args):
+                return double(*args) + 1
+
+            jax.jit(outer)(X)
+
+    assert "double traced 2x" in first_line(verdict(run))
+
+
+def test_jit_of_custom_jvp_made_anew():
+    def run():
+        for _ in range(2):
+            f = jax.custom_jvp(double)
+            f.defjvp(lambda p, t: (double(p[0]), double(t[0])))
+            jax.jit(f)(X)
+
+    assert "double traced 2x" in first_line(verdict(run))
+
+
+def test_fresh_jit_under_vmap():
+    def run():
+        for _ in range(2):
+            jax.vmap(jax.jit(lambda v: v + 1))(X)
+
+    assert "traced 2x" in first_line(verdict(run))
+
+
+def test_fresh_jit_under_value_and_grad():
+    def run():
+        for _ in range(2):
+            jax.value_and_grad(jax.jit(lambda v: jnp.sum(v)))(X)
+
+    assert "traced 2x" in first_line(verdict(run))
+
+
+def test_fresh_lower():
+    def run():
+        for _ in range(2):
+            jax.jit(lambda v: v + 1).lower(X).compile()
+
+    assert "traced 2x" in first_line(verdict(run))
+
+
+def test_pmap_of_partial_made_anew():
+    def run():
+        for _ in range(2):
+            jax.pmap(partial(loss, X))(X[None])
+
+    assert first_line(verdict(run)) == "loss traced 2x, allowed 1: new function object"
+
+
+def test_two_lambdas_on_one_line_are_two_functions():
+    def run():
+        for _ in range(2):
+            f, g = jax.jit(lambda v: v + 1), jax.jit(lambda v: v - 1)
+            f(X)
+            g(X)
+
+    assert "traced 2x" in first_line(verdict(run))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lax.scan(lambda c, x: (c + x, c), jnp.float32(0), X),
+        lambda: lax.map(lambda v: v * 2, X),
+        lambda: lax.while_loop(lambda c: c < 3, lambda c: c + 1, jnp.int32(0)),
+        lambda: lax.fori_loop(0, 3, lambda i, c: c + i, jnp.int32(0)),
+        lambda: lax.switch(1, [lambda v: v, lambda v: -v], X),
+        lambda: lax.cond(True, lambda v: v, lambda v: -v, X),
+    ],
+    ids=["scan", "map", "while_loop", "fori_loop", "switch", "cond"],
+)
+def test_eager_control_flow_with_a_new_body(call):
+    def run():
+        for _ in range(2):
+            call()
+
+    text = verdict(run)
+    assert first_line(text) == "<lambda> traced 2x, allowed 1: new function object"
+
+
+# --- arguments
+
+
+def test_weak_type():
+    text = verdict(lambda: (step(X, 0.1), step(X, jnp.float32(0.1))), step)
+    assert first_line(text) == "step traced 2x, allowed 1: weak type (rate)"
+    assert "rate: ~f32[] before, f32[] now" in text
+    assert "jnp.float32" in text
+
+
+def test_weak_type_of_a_numpy_scalar():
+    text = verdict(lambda: (step(X, 1), step(X, np.int32(1))), step)
+    assert first_line(text) == "step traced 2x, allowed 1: weak type (rate)"
+
+
+def test_weak_type_deep_in_a_tree():
+    @jax.jit
+    def forward(params):
+        return params["dense"]["kernel"] * 2
+
+    text = verdict(
+        lambda: (forward({"dense": {"kernel": jnp.float32(1)}}), forward({"dense": {"kernel": 1.0}})), forward
+    )
+    assert "params['dense']['kernel']: f32[] before, ~f32[] now" in text
+
+
+def test_weak_type_in_a_named_tuple():
+    state = namedtuple("State", "w rate")
+
+    @jax.jit
+    def forward(s):
+        return s.w * s.rate
+
+    text = verdict(lambda: (forward(state(X, 0.1)), forward(state(X, jnp.float32(0.1)))), forward)
+    assert "s.rate: ~f32[] before, f32[] now" in text
+
+
+def test_keyword_order_does_not_matter_but_position_does():
+    text = verdict(lambda: (step(X, rate=0.1), step(X, 0.1)), step)
+    assert first_line(text) == "step traced 2x, allowed 1: positional or keyword (rate)"
+    assert "by keyword before and by position now" in text
+
+
+def test_default_spelled_out():
+    text = verdict(lambda: (step(X, 0.1), step(X, 0.1, 0.0)), step)
+    assert first_line(text) == "step traced 2x, allowed 1: default argument spelled out (bias)"
+
+
+def test_default_left_out_later():
+    text = verdict(lambda: (step(X, 0.1, bias=0.0), step(X, 0.1)), step)
+    assert "default argument" in first_line(text)
+
+
+def test_static_default_spelled_out():
+    text = verdict(lambda: (apply(X), apply(X, mode=None)), apply)
+    assert "default argument" in first_line(text)
+    assert "mode" in first_line(text)
+
+
+def test_fresh_static_object():
+    class Options:
+        pass
+
+    text = verdict(lambda: (apply(X, mode=Options()), apply(X, mode=Options())), apply)
+    assert first_line(text) == "apply traced 2x, allowed 1: static argument made anew (mode)"
+    assert "__eq__" in text
+
+
+def test_fresh_static_lambda():
+    def run():
+        for _ in range(2):
+            apply(X, fn=lambda v: v)
+
+    text = verdict(run, apply)
+    assert first_line(text) == "apply traced 2x, allowed 1: static argument made anew (fn)"
+    assert "module level" in text
+
+
+def test_fresh_static_partial():
+    def run():
+        for _ in range(2):
+            apply(X, fn=partial(loss, 2.0))
+
+    assert first_line(verdict(run, apply)) == "apply traced 2x, allowed 1: static argument made anew (fn)"
+
+
+def test_static_nan_in_a_tuple():
+    def run():
+        for _ in range(2):
+            apply(X, mode=(1, float("nan")))
+
+    assert first_line(verdict(run, apply)) == "apply traced 2x, allowed 1: static argument is NaN (mode)"
+
+
+def test_closure_in_a_static_tuple():
+    def run():
+        for _ in range(2):
+            apply(X, mode=("relu", lambda v: v))
+
+    assert "static argument made anew (mode)" in first_line(verdict(run, apply))
+
+
+def test_static_dataclass_that_compares_by_identity():
+    @dataclasses.dataclass(eq=False)
+    class Config:
+        depth: int = 2
+
+    def run():
+        for _ in range(2):
+            apply(X, mode=Config())
+
+    assert "static argument made anew (mode)" in first_line(verdict(run, apply))
+
+
+def test_new_instance_as_static_self():
+    class Model:
+        @partial(jax.jit, static_argnums=0)
+        def forward(self, x):
+            return x * 2
+
+    text = verdict(lambda: (Model().forward(X), Model().forward(X)), Model.forward)
+    assert first_line(text) == "forward traced 2x, allowed 1: static argument made anew (self)"
+
+
+def test_closure_in_pytree_metadata():
+    @jax.tree_util.register_pytree_node_class
+    class Layer:
+        def __init__(self, w, act):
+            self.w, self.act = w, act
+
+        def tree_flatten(self):
+            return (self.w,), self.act
+
+        @classmethod
+        def tree_unflatten(cls, act, children):
+            return cls(children[0], act)
+
+    @jax.jit
+    def forward(layer, x):
+        return layer.act(layer.w * x)
+
+    def run():
+        for _ in range(2):
+            forward(Layer(X, lambda v: v), X)
+
+    text = verdict(run, forward)
+    assert first_line(text) == "forward traced 2x, allowed 1: pytree structure made anew (layer)"
+
+
+# --- per="total"
+
+
+def total(run, *functions):
+    return verdict(run, *functions, per="total")
+
+
+def test_total_shape():
+    text = total(lambda: (step(X, 0.1), step(jnp.ones(4), 0.1)), step)
+    assert first_line(text) == "step traced 2x, allowed 1: shape (w)"
+    assert "w: f32[3] before, f32[4] now" in text
+
+
+def test_total_dtype():
+    text = total(lambda: (step(X, 0.1), step(X.astype(jnp.bfloat16), 0.1)), step)
+    assert first_line(text) == "step traced 2x, allowed 1: dtype (w)"
+    assert "w: f32[3] before, bf16[3] now" in text
+
+
+def test_total_static_value():
+    text = total(lambda: (apply(X, mode="train"), apply(X, mode="eval")), apply)
+    assert first_line(text) == "apply traced 2x, allowed 1: static argument changed (mode)"
+    assert "'train' before, 'eval' now" in text
+
+
+def test_total_structure_of_a_dict():
+    @jax.jit
+    def forward(params):
+        return params["w"]
+
+    text = total(lambda: (forward({"w": X}), forward({"w": X, "b": X})), forward)
+    assert first_line(text) == "forward traced 2x, allowed 1: pytree structure (params)"
+
+
+def test_total_dict_or_ordered_dict():
+    @jax.jit
+    def forward(params):
+        return params["w"]
+
+    text = total(lambda: (forward({"w": X}), forward(OrderedDict(w=X))), forward)
+    assert first_line(text) == "forward traced 2x, allowed 1: pytree structure (params)"
+    assert "OrderedDict" in text
+
+
+def test_total_key_or_raw_key():
+    @jax.jit
+    def draw(key):
+        return jax.random.normal(key)
+
+    text = total(lambda: (draw(jax.random.key(0)), draw(jax.random.PRNGKey(0))), draw)
+    assert "key<fry>[] before, u32[2] now" in text
+
+
+# --- context
+
+
+def test_config_context():
+    def run():
+        step(X, 0.1)
+        with jax.numpy_dtype_promotion("strict"):
+            step(X, 0.1)
+
+    text = verdict(run, step)
+    assert "JAX config (numpy_dtype_promotion)" in first_line(text)
+
+
+def test_default_device_context():
+    def run():
+        step(np.ones(3, np.float32), 0.1)
+        with jax.default_device(jax.devices()[0]):
+            step(np.ones(3, np.float32), 0.1)
+
+    assert "JAX config (default_device)" in first_line(verdict(run, step))
+
+
+def test_mesh_context():
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+
+    def run():
+        step(X, 0.1)
+        with jax.set_mesh(mesh) if hasattr(jax, "set_mesh") else mesh:
+            step(X, 0.1)
+
+    assert "mesh" in first_line(verdict(run, step))
+
+
+def test_caches_cleared():
+    def run():
+        step(X, 0.1)
+        jax.clear_caches()
+        step(X, 0.1)
+
+    assert first_line(verdict(run, step)) == "step traced 2x, allowed 1: caches cleared"
+
+
+def test_own_cache_cleared():
+    def run():
+        step(X, 0.1)
+        step.clear_cache()
+        step(X, 0.1)
+
+    assert first_line(verdict(run, step)) == "step traced 2x, allowed 1: caches cleared"
+
+
+# --- compiles
+
+
+def test_committed_array_compiles_again():
+    text = verdict(lambda: (step(X, 0.1), step(jax.device_put(X, jax.devices()[0]), 0.1)), step, max_compiles=1)
+    assert first_line(text) == "step compiled 2x, allowed 1: committed to a device (w)"
+
+
+def test_jit_of_jit_compiles_again():
+    def run():
+        for _ in range(2):
+            jax.jit(jax.jit(double))(X)
+
+    text = verdict(run, max_compiles=1)
+    assert "double compiled 2x, allowed 1" in first_line(text)
+
+
+# --- plain functions that run inside a trace
+
+
+def test_plain_function_inlined_in_a_function_made_anew():
+    def run():
+        for _ in range(2):
+            jax.jit(lambda v: double(v) + 1)(X)
+
+    text = verdict(run, double)
+    assert first_line(text) == "double traced 2x, allowed 1: new function object"
+    assert "inlined in the trace of <lambda>" in text
+
+
+# --- threads
+
+
+def test_retrace_on_a_worker_thread():
+    def work():
+        jax.jit(lambda v: v - 1)(X)
+
+    def run():
+        for _ in range(2):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+    text = verdict(run, work)
+    assert "traced 2x" in first_line(text)
+    assert "thread Thread-" in text
