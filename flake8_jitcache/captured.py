@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flake8_jitcache import known
 from flake8_jitcache.changes import Change, Changes
@@ -22,15 +22,21 @@ from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Scope, start
 from flake8_jitcache.timing import Life, Timing
 from flake8_jitcache.values import Values
 
+# What an object and the one that takes its name after it have in common: a step's new array has the old one's shape, a
+# new TrainState the old one's functions.
+_LASTING = frozenset({"shape", "dtype", "ndim", "size", "aval", "sharding", "apply_fn", "tx"})
+
 
 @dataclass(frozen=True)
 class Stale:
-    """A value that a trace holds and that changes: how it is spelled where it is read, and the change."""
+    """A value that a trace holds and that changes: how it is spelled where it is read, and the change. late: the change
+    comes before the first call, but after the jitted function was made."""
 
     code: str
     read: ast.expr
     spelled: str
     change: Change
+    late: bool = False
 
 
 def check(module: Module) -> Iterator[Finding]:
@@ -68,8 +74,11 @@ class Captured:
                     continue  # code that runs while tracing: it counts traces, or leaks a tracer
                 if self._timing.is_stale(life, stale.change.node):
                     yield stale
-                elif stale.code in ("JIT201", "JIT202") and self._timing.changes_under_it(life, stale.change.node):
-                    yield stale
+                elif stale.code in ("JIT201", "JIT202") and (
+                    self._timing.changes_under_it(life, stale.change.node)
+                    or (self._timing.is_read_late(life, stale.change.node) and self._is_second(stale, life))
+                ):
+                    yield replace(stale, late=True)
 
     def _in_region(self, node: ast.AST, region: Region) -> bool:
         return any(function in region.functions for function in functions_around(self._source, node))
@@ -88,6 +97,14 @@ class Captured:
                 fate = self._module.fates.of(creation.node)
             kept = bool(fate.kept or fate.returned)
         return Life(home, kept, made, tuple(self._module.uses.of(creation)))
+
+    def _is_second(self, stale: Stale, life: Life) -> bool:
+        """Whether a local had a value before the jitted function was made."""
+        name = stale.spelled
+        scope = self._source.lookup(self._source.scopes[stale.change.node], name)
+        return scope is not None and any(
+            b.kind == "parameter" or b.effective < start(life.made) for b in scope.bindings[name]
+        )
 
     # ---------------------------------------------------------------- reads
 
@@ -125,11 +142,13 @@ class Captured:
             yield from self._module_attributes(loads)
 
     def _is_read(self, load: ast.Name) -> bool:
-        """Whether a load is for the value, and not to change it or to call a function by its name."""
+        """Whether a load is for the value, and not to change it, nor for what stays the same (`x.dtype`)."""
         parent = self._source.parents[load]
         if isinstance(parent, ast.Subscript) and isinstance(parent.ctx, (ast.Store, ast.Del)):
             return parent.value is not load
         if isinstance(parent, ast.Attribute):
+            if parent.attr in _LASTING:
+                return False
             call = self._source.parents[parent]
             statement = self._source.parents[call]
             mutates = parent.attr in known.ADDERS and isinstance(call, ast.Call) and call.func is parent
@@ -208,6 +227,11 @@ class Captured:
                 f"and {where}: a call that is not traced again keeps the old value; {remedy}"
             )
         what = "global" if stale.code == "JIT201" else "captured local"
+        if stale.late:
+            return (
+                f"the jitted code reads the {what} `{stale.spelled}` at its first call, not where it is made, and "
+                f"{where}: it sees the later value; {remedy}"
+            )
         return (
             f"the jitted code reads the {what} `{stale.spelled}` when it is traced, and {where}: a call that is not "
             f"traced again keeps the old value; {remedy}"

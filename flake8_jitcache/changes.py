@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ _MUTATORS: dict[str, frozenset[str]] = {
     "numpy array": _ARRAY,
     "unknown": frozenset({"append", "extend", "insert", "appendleft"}),
 }
+_SETS_UP = re.compile(r"(^|_)(init|initiali[sz]e|setup|set_up|build|attach)(_|$)")
 _MUTABLE = _MUTATORS.keys() - {"unknown"}
 _MAKES = {"list": "list", "dict": "dict", "set": "set", "bytearray": "list", "collections.deque": "list"}
 # Functions that change their first argument in place.
@@ -103,9 +105,13 @@ class Changes:
                 if holder is None or self._is_this_module(holder):
                     found.setdefault(name, []).append(call)
             parent = self._source.parents[call]
-            if self._names.dotted(call.func) == {"globals"} and isinstance(parent, ast.Subscript):
-                if isinstance(parent.ctx, ast.Store) and isinstance(parent.slice, ast.Constant):
-                    found.setdefault(str(parent.slice.value), []).append(parent)
+            if (
+                self._names.dotted(call.func) == {"globals"}
+                and isinstance(parent, ast.Subscript)
+                and isinstance(parent.ctx, ast.Store)
+                and isinstance(parent.slice, ast.Constant)
+            ):
+                found.setdefault(str(parent.slice.value), []).append(parent)
         return found
 
     @cached_property
@@ -242,21 +248,7 @@ class Changes:
         for function in around:
             if isinstance(function, DEFINITIONS) and ("register" in function.name.lower() or self._decorates(function)):
                 return True
-        name = _spelled(node)
-        for inner in ast.walk(around[0]):
-            if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], (ast.In, ast.NotIn)):
-                if _spelled(inner.comparators[0]) == name:
-                    return True
-            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "get":
-                if _spelled(inner.func.value) == name:
-                    return True
-            if (
-                isinstance(inner, ast.ExceptHandler)
-                and isinstance(inner.type, ast.Name)
-                and inner.type.id == "KeyError"
-            ):
-                return True
-        return False
+        return any(_looks_up(inner, _spelled(node)) for inner in ast.walk(around[0]))
 
     def _decorates(self, function: Function) -> bool:
         for use in self._definitions.uses(function):
@@ -280,6 +272,8 @@ class Changes:
         nodes = [n for n in self._source.attributes.get(attribute, ()) if self._belongs(n, owner)]
         stores = [n for n in nodes if isinstance(n.ctx, ast.Store)]
         later = [n for n in stores if not self._while_made(n)]
+        if len(stores) == 1 and all(self._sets_up(n) for n in later):
+            return []
         changes = [n for n in later if not self._is_guarded(n, attribute)]
         if len(changes) < len(later):
             changes = [n for n in changes if not _is_none(self._stored(n))]
@@ -330,6 +324,11 @@ class Changes:
                 return not self._was_used(node)
         return False
 
+    def _sets_up(self, node: ast.AST) -> bool:
+        """Whether an assignment stands in a second stage of construction, by the name of its function."""
+        around = functions_around(self._source, node)
+        return bool(around) and isinstance(around[-1], DEFINITIONS) and _SETS_UP.search(around[-1].name) is not None
+
     def _was_used(self, node: ast.Attribute) -> bool:
         """Whether methods of the object, or functions that get it, are called before or in a loop with an assignment."""
         receiver = node.value
@@ -338,7 +337,7 @@ class Changes:
         scope = self._source.lookup(self._source.scopes[receiver], receiver.id)
         loops = set(loops_around(self._source, node))
         for load in self._source.references.get((scope, receiver.id), ()) if scope is not None else ():
-            if load is receiver or isinstance(self._source.parents[load], ast.Attribute) and not self._calls(load):
+            if load is receiver or (isinstance(self._source.parents[load], ast.Attribute) and not self._calls(load)):
                 continue
             if start(load) < start(node) or loops & set(loops_around(self._source, load)):
                 return True
@@ -381,22 +380,43 @@ class Changes:
                 stored = name in asked or (field == "body" and bool(asked & _stored_names(parent.body)))
                 if stored and field in ("body", "orelse") and _asks_unset(parent.test) == (field == "body"):
                     return True
-            if isinstance(parent, ast.ExceptHandler) and isinstance(parent.type, ast.Name):
-                if parent.type.id in ("AttributeError", "NameError"):
-                    return True
-            if isinstance(parent, (ast.Assign, ast.AnnAssign)) and isinstance(parent.value, ast.BoolOp):
-                if name in _identifiers(parent.value.values[0]):
-                    return True  # x = x or default
+            if isinstance(parent, ast.ExceptHandler) and _catches(parent, ("AttributeError", "NameError")):
+                return True
+            if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _keeps_old(parent.value, name):
+                return True
         return False
 
 
+def _looks_up(node: ast.AST, name: str) -> bool:
+    """Whether a node asks a table for a key: `key in table`, `table.get(key)`, `except KeyError`."""
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], (ast.In, ast.NotIn)) and _spelled(node.comparators[0]) == name
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "get" and _spelled(node.func.value) == name
+    return isinstance(node, ast.ExceptHandler) and _catches(node, ("KeyError",))
+
+
+def _catches(handler: ast.ExceptHandler, errors: tuple[str, ...]) -> bool:
+    return isinstance(handler.type, ast.Name) and handler.type.id in errors
+
+
+def _keeps_old(value: ast.expr | None, name: str) -> bool:
+    """Whether a value is the old one where there is one: `x or default`."""
+    return isinstance(value, ast.BoolOp) and name in _identifiers(value.values[0])
+
+
 def _returns_before(body: list[ast.stmt], statement: ast.AST, name: str) -> bool:
+    """Whether a function returns before it comes to a statement, where a value is there already."""
     for earlier in body:
         if earlier is statement:
             return False
-        if isinstance(earlier, ast.If) and isinstance(earlier.body[-1], ast.Return):
-            if name in _identifiers(earlier.test) and not _asks_unset(earlier.test):
-                return not any(isinstance(n, (ast.Eq, ast.NotEq)) for n in ast.walk(earlier.test))
+        if (
+            isinstance(earlier, ast.If)
+            and isinstance(earlier.body[-1], ast.Return)
+            and name in _identifiers(earlier.test)
+            and not _asks_unset(earlier.test)
+        ):
+            return not any(isinstance(n, (ast.Eq, ast.NotEq)) for n in ast.walk(earlier.test))
     return False
 
 

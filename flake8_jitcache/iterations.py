@@ -53,10 +53,18 @@ class Iterations:
         if isinstance(node, ast.JoinedStr):
             parts = [v.value for v in node.values if isinstance(v, ast.FormattedValue)]
             return [v for part in parts for v in self._changing(part, loops, depth + 1)]
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CONVERSIONS:
-            if len(node.args) == 1 and self._source.lookup(self._source.scopes[node.func], node.func.id) is None:
-                return self._changing(node.args[0], loops, depth + 1)
+        if isinstance(node, ast.Call) and self._is_conversion(node):
+            return self._changing(node.args[0], loops, depth + 1)
         return []
+
+    def _is_conversion(self, node: ast.Call) -> bool:
+        function = node.func
+        return (
+            isinstance(function, ast.Name)
+            and function.id in _CONVERSIONS
+            and len(node.args) == 1
+            and self._source.lookup(self._source.scopes[function], function.id) is None
+        )
 
     def _of_name(self, node: ast.Name, loops: list[ast.AST], depth: int) -> list[LoopVariable]:
         bindings = self._source.reaching(node)

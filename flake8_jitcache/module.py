@@ -12,6 +12,7 @@ from flake8_jitcache.iterations import Iterations
 from flake8_jitcache.jits import Jits
 from flake8_jitcache.names import Names
 from flake8_jitcache.options import Options
+from flake8_jitcache.places import functions_around
 from flake8_jitcache.scopes import Source
 from flake8_jitcache.signatures import Signatures
 from flake8_jitcache.targets import Caches, Targets
@@ -60,6 +61,13 @@ class Module:
     @cached_property
     def iterations(self) -> Iterations:
         return Iterations(self.source)
+
+    def runs_for_free(self, call: ast.AST) -> bool:
+        """Whether a call of a jitted function costs nothing that counts: inside a trace, in a test, or once per key."""
+        around = functions_around(self.source, call)
+        if any(f in self.traced.functions or self.caches.caches(f) for f in around):
+            return True
+        return bool(around) and self.frequency.is_test(around[0])
 
     @cached_property
     def frequency(self) -> Frequency:

@@ -195,7 +195,7 @@ class Signatures:
         if dotted & known.PARTIALS and node.args:
             inner = self._of_value(node.args[0], depth + 1)
             return inner and _partial(inner, len(node.args) - 1, [k.arg for k in node.keywords if k.arg])
-        if node.args and (dotted and dotted <= _KEEP_SIGNATURE or self._jits.maker(node.func) is not None):
+        if node.args and ((dotted and dotted <= _KEEP_SIGNATURE) or self._jits.maker(node.func) is not None):
             return self._of_value(node.args[0], depth + 1)
         functions = self._definitions.functions(node.func)
         if len(functions) == 1 and not getattr(functions[0], "decorator_list", ()):

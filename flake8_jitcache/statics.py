@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
-from flake8_jitcache.places import describe_loop, functions_around, place_of
+from flake8_jitcache.places import describe_loop, place_of
 from flake8_jitcache.scopes import DEFINITIONS
 from flake8_jitcache.signatures import Signature, Statics
 from flake8_jitcache.values import Values
@@ -149,27 +149,15 @@ def _judge_call(module: Module, values: Values, call: ast.Call, arguments: list[
         if kind is not None:
             text = f"{kind} is passed as the static argument {argument.name}, which has to be hashable: JAX raises"
             return Finding.at(call, "JIT301", f"{text}; {_hashable(kind)}")
-    if not arguments or _costs_nothing(module, call):
+    if not arguments or module.runs_for_free(call):
         return None
     for argument in arguments:
-        text = _changes_in_loop(module, call, argument)
-        if text is not None:
-            return Finding.at(call, "JIT303", text)
+        if (changes := _changes_in_loop(module, call, argument)) is not None:
+            return Finding.at(call, "JIT303", changes)
     for argument in arguments:
-        text = _is_fresh(module, values, call, argument)
-        if text is not None:
-            return Finding.at(call, "JIT304", text)
+        if (fresh := _is_fresh(module, values, call, argument)) is not None:
+            return Finding.at(call, "JIT304", fresh)
     return None
-
-
-def _costs_nothing(module: Module, call: ast.Call) -> bool:
-    """Whether a call runs inside a trace, in a test, or once per key of a cache."""
-    around = functions_around(module.source, call)
-    return (
-        any(f in module.traced.functions or module.caches.caches(f) for f in around)
-        or bool(around)
-        and module.frequency.is_test(around[0])
-    )
 
 
 def _changes_in_loop(module: Module, call: ast.Call, argument: Passed) -> str | None:

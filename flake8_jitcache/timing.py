@@ -59,6 +59,21 @@ class Timing:
             return self._between(life, root, moments.nodes)
         return True
 
+    def is_read_late(self, life: Life, change: ast.AST) -> bool:
+        """Whether a jitted function is made, then a change comes, and then it is handed out: its first call reads the
+        changed value, and not the one that it was made with."""
+        if self._flow(change) is not life.home or life.home is None:
+            return False
+        position = self._effective(change)
+        return (
+            start(life.made) < position
+            and not set(loops_around(self._source, life.made)) & set(loops_around(self._source, change))
+            and any(
+                use.kind == "returned" and self._flow(use.node) is life.home and start(use.node) > position
+                for use in life.uses
+            )
+        )
+
     def changes_under_it(self, life: Life, change: ast.AST) -> bool:
         """Whether a change and the making of the jitted function are in one loop, and what the loop makes is kept
         for later: then what was read first is the value of a later iteration."""
@@ -87,7 +102,7 @@ class Timing:
         for child, parent in self._source.ancestors(change):
             if isinstance(parent, (ast.For, ast.AsyncFor)) and self._source.fields[child] == "target":
                 found.append(parent)
-            if isinstance(parent, COMPREHENSIONS) or isinstance(parent, ast.stmt):
+            if isinstance(parent, (*COMPREHENSIONS, ast.stmt)):
                 break
         return found
 

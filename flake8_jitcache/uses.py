@@ -12,11 +12,12 @@ from flake8_jitcache.definitions import Definitions, method_kind
 from flake8_jitcache.jits import Creation, Jits
 from flake8_jitcache.names import Names
 from flake8_jitcache.places import class_of, functions_around
-from flake8_jitcache.scopes import DEFINITIONS, Binding, Definition, Function, Source
+from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Definition, Function, Source
 
 # Methods of a jitted function that trace it with the arguments they are given.
 STAGES = frozenset({"lower", "trace", "eval_shape"})
 _STEPS = 200
+_KEEPERS = (*FUNCTIONS, *COMPREHENSIONS, ast.Yield, ast.YieldFrom, ast.List, ast.Dict, ast.Set, ast.Starred)
 
 
 @dataclass(frozen=True)
@@ -159,10 +160,7 @@ class _Walk:
                 self.value(parent, None, exact=exact)
         elif isinstance(parent, ast.Lambda) and field == "body":
             self.found.append(Use(node, "returned"))
-        elif isinstance(parent, (*DEFINITIONS, ast.Lambda)) or isinstance(
-            parent, (ast.Yield, ast.YieldFrom, ast.List, ast.Dict, ast.Set, ast.Starred, ast.ListComp, ast.DictComp,
-                     ast.SetComp, ast.GeneratorExp)
-        ):  # fmt: skip
+        elif isinstance(parent, _KEEPERS):
             self.found.append(Use(node, "kept"))
 
     def _argument(self, node: ast.expr, parent: ast.Call | ast.keyword) -> None:
@@ -173,6 +171,9 @@ class _Walk:
         is_first = bool(call.args) and call.args[0] is node
         if dotted & known.SHELLS and is_first:
             self.value(call, None)
+            return
+        if isinstance(call.func, ast.Attribute) and call.func.attr in known.ADDERS and not dotted:
+            self.found.append(Use(node, "kept"))
             return
         self.found.append(Use(call, "passed"))
         if is_first and (dotted & (known.TRANSFORMS | known.PARTIALS) or self._uses._jits.maker(call.func) is not None):
