@@ -66,3 +66,5 @@ ARRAY_METHODS: dict[str, int] = {
     ),
     "clip": 2, "dot": 1, "set": 1, "add": 1, "subtract": 1, "multiply": 1, "divide": 1, "power": 1,
 }  # fmt: skip
+# `x.shape` is read off the array that is passed, not passed itself.
+OF_ARRAYS = STATIC_ATTRIBUTES | ARRAY_ATTRIBUTES | ARRAY_METHODS.keys()

@@ -18,6 +18,7 @@ GRADIENTS = frozenset(
 )
 _STAGES = frozenset({"lower", "trace", "eval_shape"})
 _STAGED = frozenset({"compile"})
+_VIEWS = frozenset({"__wrapped__", "__name__", "__doc__", "_cache_size", "as_text"})
 
 
 @dataclass
@@ -84,6 +85,14 @@ def can_remove(document: Document, statement: ast.stmt) -> bool:
 
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def check_sites(document: Document, sites: Sites) -> None:
+    """Whether a function that now is one for all calls is used as one: nothing is set on it. Raises Refused."""
+    for site in sites.nodes:
+        parent = document.source.parents[site]
+        if isinstance(parent, ast.Attribute) and parent.attr not in _STAGES | _VIEWS:
+            raise Refused(f"line {site.lineno} uses its attribute `{parent.attr}`")
 
 
 def sites_without_arguments(document: Document, creation: ast.expr) -> Sites:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from flake8_jitcache.fix.array_functions import ARRAY_ARGUMENTS, ARRAY_ATTRIBUTES, ARRAY_METHODS, STATIC_ATTRIBUTES
+from flake8_jitcache.fix.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.operands import Use, Uses
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import is_mutated
-from flake8_jitcache.scopes import DEFINITIONS, Binding, Function, Scope, parameters_of
-
-# Attributes that arrays have too: `x.shape` is read off the array that is passed, not passed itself.
-_OF_ARRAYS = STATIC_ATTRIBUTES | ARRAY_ATTRIBUTES | ARRAY_METHODS.keys()
+from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope, parameters_of
 
 
 @dataclass
@@ -23,7 +20,7 @@ class Capture:
 
     path: as the code writes it. parameter: the name of the parameter that it becomes. reads: where it is read.
     scope: the scope that binds the root of the path. use: the most demanding use. keyword_only: whether it can be passed
-    by name only.
+    by name only. sometimes: whether a call may end without reading it.
     """
 
     path: str
@@ -33,6 +30,7 @@ class Capture:
     reads: list[ast.expr] = field(default_factory=list)
     use: Use = Use.ARRAY
     keyword_only: bool = False
+    sometimes: bool = False
 
     @property
     def bindings(self) -> list[Binding]:
@@ -64,6 +62,9 @@ def captures(document: Document, function: Function, changing: set[str], static:
             loads += [(load, owner) for load in found]
     result = _group(document, sorted(loads, key=lambda pair: (pair[0].lineno, pair[0].col_offset)))
     _check(document, result)
+    for capture in result:
+        if not any(_is_read_always(document, read, function) for read in capture.reads):
+            capture.sometimes = True
     _name(document, function, result)
     for capture in result:
         capture.use = Uses(document.module).of(capture.reads, function, static)
@@ -112,7 +113,7 @@ def _path(document: Document, load: ast.Name, *, of_arrays: bool) -> ast.expr:
     node: ast.expr = load
     parent = source.parents[node]
     while isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load):
-        if of_arrays and parent.attr in _OF_ARRAYS:
+        if of_arrays and parent.attr in OF_ARRAYS:
             break
         around = source.parents[parent]
         if isinstance(around, ast.Call) and around.func is parent:
@@ -187,6 +188,31 @@ def _name(document: Document, function: Function, found: list[Capture]) -> None:
             raise Refused(f"`{capture.parameter}` means another name outside of the class")
 
 
+_BRANCHES = (ast.If, ast.IfExp, ast.BoolOp, ast.For, ast.While, ast.Try, ast.Match, *COMPREHENSIONS, *FUNCTIONS)
+
+
+def _is_read_always(document: Document, read: ast.expr, function: Function) -> bool:
+    """Whether each call of a function that returns has read an expression: no branch stands around it, and none that
+    may return stands before it."""
+    for child, parent in document.source.ancestors(read):
+        if parent is function:
+            break
+        if isinstance(parent, _BRANCHES):
+            first = document.source.fields[child] in ("test", "iter", "first iter", "subject")
+            first = first or (isinstance(parent, ast.BoolOp) and parent.values[0] is child)
+            if not first or isinstance(parent, FUNCTIONS):
+                return False
+    if isinstance(function, ast.Lambda):
+        return True
+    position = (read.lineno, read.col_offset)
+    return not any(
+        isinstance(node, (ast.Return, ast.Raise, ast.Assert)) and (node.lineno, node.col_offset) < position
+        for statement in function.body
+        if isinstance(statement, _BRANCHES)
+        for node in ast.walk(statement)
+    )
+
+
 def read_edits(document: Document, found: list[Capture]) -> list[Edit]:
     """The edits that make the moved code read its new parameters."""
     return [
@@ -197,11 +223,13 @@ def read_edits(document: Document, found: list[Capture]) -> list[Edit]:
     ]
 
 
-def assumptions(document: Document, found: list[Capture], equinox: bool) -> list[str]:
+def assumptions(document: Document, found: list[Capture], site: ast.AST, *, equinox: bool) -> list[str]:
     """What has to hold of captured values that become arguments, in words; nothing where it is certain."""
     result = []
     for capture in found:
         name = capture.path
+        if capture.sometimes and ("." in name or not _is_bound(document, capture, site)):
+            result.append(f"`{name}` can be read at every call, also where the function would not need it")
         if equinox:
             if capture.use is not Use.ARRAY:
                 result.append(f"`{name}` is a tree of arrays and hashable values, and no array decides control flow")
@@ -212,6 +240,13 @@ def assumptions(document: Document, found: list[Capture], equinox: bool) -> list
         elif capture.use is Use.CALLED:
             result.append(f"`{name}` is hashable and compares equal from call to call")
     return result
+
+
+def _is_bound(document: Document, capture: Capture, site: ast.AST) -> bool:
+    """Whether a captured name surely has a value where it is passed."""
+    if any(binding.kind == "parameter" for binding in capture.bindings):
+        return all(binding.kind != "delete" for binding in capture.bindings)
+    return len(capture.bindings) == 1 and document.source.binds_always(capture.bindings[0], site)
 
 
 def _is_hashable(document: Document, capture: Capture) -> bool:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from flake8_jitcache.fix.array_functions import OF_ARRAYS
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import MUTATORS, is_constant, is_functional
 from flake8_jitcache.module import Module
@@ -92,7 +93,7 @@ def _look_at(module: Module, node: ast.AST, code: ast.AST, moved: bool, found: E
                 raise Refused(f"`{what}`, which it calls, reads the global `{node.id}`, which changes")
             found.changing.add(node.id)
     elif isinstance(node, ast.Attribute) and not isinstance(source.parents.get(node), (ast.Call, ast.Attribute)):
-        _look_at_attribute(module, node, found)
+        _look_at_attribute(module, node, moved, found)
 
 
 def _look_at_call(module: Module, call: ast.Call, code: ast.AST, moved: bool, found: Effects) -> None:
@@ -119,20 +120,25 @@ def _look_at_call(module: Module, call: ast.Call, code: ast.AST, moved: bool, fo
             raise Refused(f"line {line} changes `{ast.unparse(receiver)}` while it is traced")
 
 
-def _look_at_attribute(module: Module, node: ast.Attribute, found: Effects) -> None:
+def _look_at_attribute(module: Module, node: ast.Attribute, moved: bool, found: Effects) -> None:
     """A constant of an imported module, or an attribute of something at module level."""
     root = _root(node)
-    if not isinstance(root, ast.Name):
+    if not isinstance(root, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
     source = module.source
-    if source.lookup(source.scopes[root], root.id) is not source.module:
+    if source.lookup(source.scopes[root], root.id) is not source.module or root.id in found.changing:
         return
     dotted = module.names.dotted(node)
     if dotted and all(name.partition(".")[0] in _LIBRARIES for name in dotted):
         return
-    if not dotted and not any(isinstance(n.ctx, ast.Store) for n in source.attributes.get(node.attr, ())):
+    kinds = {binding.kind for binding in source.reaching(root)}
+    stored = any(isinstance(other.ctx, ast.Store) for other in source.attributes.get(node.attr, ()))
+    if not dotted and kinds & {"class", "def"} and not stored:
         return
-    if node.attr.isupper():
+    if not dotted and moved and not kinds & {"import", "class", "def"} and node.attr not in OF_ARRAYS:
+        found.changing.add(root.id)  # an object's attribute: read at each call, and passed
+        return
+    if node.attr.isupper() or node.attr in OF_ARRAYS:
         return
     found.assumptions.append(f"`{ast.unparse(node)}` does not change between calls")
 

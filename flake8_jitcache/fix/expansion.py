@@ -24,7 +24,7 @@ class Expansion:
 
     needed: names that it evaluates. carriers: statements that gave names to its parts. kept: the spans whose text moves
     on. functions: the lambdas and nested functions in it; of these, `definitions` have to be defined above it, under
-    the names that `renamed` gives them.
+    the names that `renamed` gives them. assumptions: what has to hold.
     """
 
     document: Document
@@ -35,6 +35,7 @@ class Expansion:
     definitions: list[Definition] = field(default_factory=list)
     renamed: dict[ast.AST, str] = field(default_factory=dict)
     named: dict[ast.Name, Definition] = field(default_factory=dict)
+    assumptions: list[str] = field(default_factory=list)
 
     def read(self, node: ast.expr) -> None:
         """Go through an expression and what its local names stand for. Raises Refused for what can't be moved."""
@@ -51,6 +52,9 @@ class Expansion:
             elif isinstance(current, ast.Call):
                 self._check_call(current)
                 pending += ast.iter_child_nodes(current)
+            elif isinstance(current, ast.Attribute):
+                self._attribute(current)
+                pending.append(current.value)
             elif isinstance(current, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, *_LOOPING)):
                 raise Refused(f"`{ast.unparse(current)}` is evaluated on each call")
             else:
@@ -91,6 +95,19 @@ class Expansion:
         if statement not in self.carriers:
             self.carriers.append(statement)
         self.read(binding.value)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        """A method of a module-level object: what it reads there is read once per trace."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or self.document.owner(root) is not self.document.source.module:
+            return
+        bound = self.document.source.reaching(root)
+        if self.document.module.names.dotted(node):
+            return
+        if any(binding.kind not in ("import", "class", "def") for binding in bound):
+            self.assumptions.append(f"what `{ast.unparse(node)}` reads on its object does not change")
 
     def _check_call(self, call: ast.Call) -> None:
         """Only what makes functions of functions can be evaluated at import instead: it does nothing else."""

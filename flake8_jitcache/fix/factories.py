@@ -10,7 +10,8 @@ from flake8_jitcache.fix.effects import effects
 from flake8_jitcache.fix.fixes import Fix, Task
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.places import class_of
-from flake8_jitcache.scopes import Definition
+from flake8_jitcache.scopes import DEFINITIONS, Definition
+from flake8_jitcache.targets import returns_of
 
 
 def plan(task: Task) -> Fix:
@@ -32,6 +33,8 @@ def plan(task: Task) -> Fix:
     if around.changing:
         raise Refused(f"`{factory.name}` reads the global `{min(around.changing)}`, which changes")
     assumed = [*around.assumptions, *_assumptions(document, factory)]
+    if not all(_is_jitted(document, value) for value in returns_of(factory)):
+        assumed.append(f"nobody changes what `{factory.name}` returns")
     cache = document.import_of("functools.cache")
     edits = []
     if cache is None:
@@ -68,3 +71,22 @@ def _assumptions(document: Document, factory: Definition) -> list[str]:
         return []
     names = ", ".join(f"`{one}`" if not one.startswith("what") else one for one in dict.fromkeys(unsure))
     return [f"{names} is hashable, and takes few different values, each of which `functools.cache` keeps"]
+
+
+def _is_jitted(document: Document, value: ast.expr) -> bool:
+    """Whether a returned value surely is a jitted function, or a tuple of them: nothing that a caller can change."""
+    if isinstance(value, ast.Tuple):
+        return all(_is_jitted(document, element) for element in value.elts)
+    jits = document.module.jits
+    if isinstance(value, ast.Call):
+        return jits.maker(value.func) is not None and bool(value.args)
+    if not isinstance(value, ast.Name):
+        return False
+    return all(
+        (binding.kind == "assign" and isinstance(binding.value, ast.Call) and _is_jitted(document, binding.value))
+        or (
+            isinstance(binding.node, DEFINITIONS)
+            and any(jits.maker(d) is not None for d in binding.node.decorator_list)
+        )
+        for binding in document.source.reaching(value)
+    )

@@ -5,13 +5,19 @@ from __future__ import annotations
 import ast
 
 from flake8_jitcache.fix import naming
-from flake8_jitcache.fix.calls import pass_captures, sites_of_call, sites_of_definition, sites_without_arguments
+from flake8_jitcache.fix.calls import (
+    check_sites,
+    pass_captures,
+    sites_of_call,
+    sites_of_definition,
+    sites_without_arguments,
+)
 from flake8_jitcache.fix.captures import assumptions, captures, changes_between
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.effects import effects
 from flake8_jitcache.fix.fixes import Fix, Task
 from flake8_jitcache.fix.jit_options import check_options, check_room, decorator_for, static_parameters
-from flake8_jitcache.fix.moving import definition_lines, function_text, mark_keyword_only
+from flake8_jitcache.fix.moving import function_text, kept_spans, mark_keyword_only
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import bound_name, goes_with, take_out, with_comments
 from flake8_jitcache.scopes import DEFINITIONS, Function
@@ -33,13 +39,14 @@ def plan(task: Task) -> Fix:
     else:
         find = sites_of_call if found else sites_without_arguments
         sites = find(document, creation.node)
+    check_sites(document, sites)
     if any(document.within(site, function) for site in sites.nodes):
         raise Refused("it calls itself")
 
     assumed = list(around.assumptions)
     if found:
         assumed += check_room(creation, found)
-        assumed += assumptions(document, found, creation.maker.is_equinox)
+        assumed += assumptions(document, found, creation.node, equinox=creation.maker.is_equinox)
         assumed += [
             f"`{capture.path}` is the same at every call, or each call should see its own"
             for capture in found
@@ -54,14 +61,13 @@ def plan(task: Task) -> Fix:
     decorator = decorator_for(document, creation, found)
     moved = function_text(document, function, name, found, decorator.text, decorator.edits)
     gap = document.gap_for(document.top_statement(creation.node), [*decorator.needed, *moved.needed])
-    kept = definition_lines(document, function) if isinstance(function, DEFINITIONS) else document.span(function)
     if (
         isinstance(function, DEFINITIONS)
         and creation.definition is None
         and not goes_with(document, function, [*sites.removed, creation.node])
     ):
         raise Refused(f"`{function.name}` is used without its jit as well")
-    edits, own, behind = take_out(document, creation.node, [kept], carriers, sites, name)
+    edits, own, behind = take_out(document, creation.node, kept_spans(document, function), carriers, sites, name)
     text = with_comments(document, moved.text, own, behind)
     edits += [gap.insert(text), *decorator.imports, *pass_captures(document, sites, creation.node, found)]
     return Fix(edits, assumed + moved.assumptions)

@@ -46,6 +46,14 @@ def function_text(
     return moved
 
 
+def kept_spans(document: Document, function: Function) -> list[Span]:
+    """The spans of a function whose text moves along, comments included."""
+    if not isinstance(function, ast.Lambda):
+        return [definition_lines(document, function)]
+    node = document.grammar.node(document.span(function), "lambda")
+    return [span(part) for part in (node.field("parameters"), node.field("body")) if part is not None]
+
+
 def _evaluated(document: Document, function: Function, moved: Moved) -> None:
     """What is evaluated where a function is defined: defaults, annotations, decorators."""
     for default in (*function.args.defaults, *function.args.kw_defaults):
@@ -92,10 +100,15 @@ def _from_lambda(document: Document, function: ast.Lambda, name: str, found: lis
     taken = _parameters(function, found)
     start, end = span(body)
     code = splice(document.text[start:end], [e for e in reads if start <= e.start and e.end <= end], start)
-    if not _is_one_expression(code):
-        code = f"({code})"
     line = document.text.count("\n", 0, start) + 1
-    code = _reindent(document, code, line, document.indentation(line), document.indent)
+    one, newline = document.indent, document.newline
+    if _is_one_expression(code):
+        code = _reindent(document, code, line, document.indentation(line), one)
+    elif "\n" in code:
+        code = _reindent(document, code, line, document.indentation(line), one * 2)
+        code = f"({newline}{one * 2}{code}{newline}{one})"
+    else:
+        code = f"({code})"
     lines = [f"def {name}({', '.join(filter(None, [given, taken]))}):", f"{document.indent}return {code}"]
     return document.newline.join(lines)
 

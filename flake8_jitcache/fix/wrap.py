@@ -10,7 +10,7 @@ import ast
 
 from flake8_jitcache import known
 from flake8_jitcache.fix import naming
-from flake8_jitcache.fix.calls import GRADIENTS, pass_captures, sites_of_call, sites_without_arguments
+from flake8_jitcache.fix.calls import GRADIENTS, check_sites, pass_captures, sites_of_call, sites_without_arguments
 from flake8_jitcache.fix.captures import Capture, assumptions, captures, changes_between
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit, Span
@@ -47,9 +47,11 @@ def plan(task: Task) -> Fix:
             _check_differentiates(document, call, function, found)
             captured = found
     sites = (sites_of_call if captured else sites_without_arguments)(document, call)
+    check_sites(document, sites)
+    assumed += expansion.assumptions
     if captured:
         assumed += check_room(creation, captured)
-        assumed += assumptions(document, captured, creation.maker.is_equinox)
+        assumed += assumptions(document, captured, call, equinox=creation.maker.is_equinox)
         assumed += [
             f"`{capture.path}` is the same at every call, or each call should see its own"
             for capture in captured

@@ -7,10 +7,11 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from meaning import assert_same_meaning
+
 from flake8_jitcache.codes import CODES
 from flake8_jitcache.fix.rounds import Outcome, repair
 from flake8_jitcache.options import Options
-from meaning import assert_same_meaning
 
 HEAD = "import functools\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\n\n\n"
 
