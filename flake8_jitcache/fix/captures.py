@@ -61,7 +61,7 @@ def captures(document: Document, function: Function, changing: set[str], static:
             _check_import(name, owner)
             loads += [(load, owner) for load in found]
     result = _group(document, sorted(loads, key=lambda pair: (pair[0].lineno, pair[0].col_offset)))
-    _check(document, result)
+    _check(document, function, result)
     for capture in result:
         if not any(_is_read_always(document, read, function) for read in capture.reads):
             capture.sometimes = True
@@ -149,13 +149,15 @@ def _is_operand(document: Document, read: ast.expr) -> bool:
     return False
 
 
-def _check(document: Document, found: list[Capture]) -> None:
+def _check(document: Document, function: Function, found: list[Capture]) -> None:
     paths = [capture.path for capture in found]
     for capture in found:
         longer = [path for path in paths if path.startswith(capture.path + ".")]
         if longer:
             raise Refused(f"it reads both `{capture.path}` and `{longer[0]}`")
         for binding in capture.bindings:
+            if binding.node is function:
+                raise Refused("it calls itself")
             if binding.kind in ("def", "class") or (binding.kind == "assign" and isinstance(binding.value, ast.Lambda)):
                 raise Refused(f"it uses `{capture.root}`, which is itself made on each call")
 

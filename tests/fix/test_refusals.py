@@ -1,0 +1,339 @@
+"""What can't be fixed is left exactly as it is, with a true reason in one line."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from test_meaning import HEAD, fix
+
+REFUSED = {
+    "donated": (
+        """
+        def step(x, k):
+            return jax.jit(lambda v: v * k, donate_argnums=0)(x)
+        """,
+        "it captures `k`: with `donate_argnums`, an array could be donated and passed as well",
+    ),
+    "shardings": (
+        """
+        def step(x, k):
+            return jax.jit(lambda v: v * k, in_shardings=None)(x)
+        """,
+        "it captures `k`, and `in_shardings` fits the parameters that it has",
+    ),
+    "option_made_on_each_call": (
+        """
+        def step(x):
+            return jax.jit(lambda v: v, device=jax.devices()[0])(x)
+        """,
+        "the option `device` is made on each call",
+    ),
+    "option_reads_a_local": (
+        """
+        def step(x, n):
+            return jax.jit(lambda m, v: v, static_argnums=n)(1, x)
+        """,
+        "the option `static_argnums` reads the local `n`",
+    ),
+    "pmap_splits_arguments": (
+        """
+        def step(x, k):
+            return jax.pmap(lambda v: v * k)(x)
+        """,
+        "it captures `k`, and `pmap` would split an argument along its first axis",
+    ),
+    "appends_while_traced": (
+        """
+        def step(x):
+            seen = []
+            y = jax.jit(lambda v: seen.append(v) or v)(x)
+            return y, len(seen)
+        """,
+        "line 3 changes `seen` while it is traced",
+    ),
+    "rebinds_a_local": (
+        """
+        def step(x):
+            count = 0
+            @jax.jit
+            def inner(v):
+                nonlocal count
+                count += 1
+                return v
+            return inner(x), count
+        """,
+        "line 5 rebinds `count` outside of the jitted function",
+    ),
+    "assigns_to_self": (
+        """
+        class Model:
+            def step(self, x):
+                @jax.jit
+                def inner(v):
+                    self.last = 3
+                    return v
+                return inner(x)
+        """,
+        "line 5 assigns to `self.last` while it is traced",
+    ),
+    "calls_a_method": (
+        """
+        class Model:
+            def step(self, x):
+                return jax.jit(lambda v: self.forward(v))(x)
+        """,
+        "it calls `self.forward`",
+    ),
+    "calls_a_local_function": (
+        """
+        def step(x):
+            def helper(v):
+                return v
+            return jax.jit(lambda v: helper(v))(x)
+        """,
+        "it uses `helper`, which is itself made on each call",
+    ),
+    "helper_reads_a_changing_global": (
+        """
+        RATE = 1.0
+
+        def faster():
+            global RATE
+            RATE = 2.0
+
+        def helper(v):
+            return v * RATE
+
+        def step(x):
+            return jax.jit(lambda v: helper(v))(x)
+        """,
+        "`helper`, which it calls, reads the global `RATE`, which changes",
+    ),
+    "default_reads_a_local": (
+        """
+        def step(xs):
+            return [jax.jit(lambda v, i=i: v * i)(x) for i, x in enumerate(xs)]
+        """,
+        "`i` is known inside the function only",
+    ),
+    "vmap_would_map_what_is_captured": (
+        """
+        def step(xs, k):
+            return jax.jit(jax.vmap(lambda v: v * k))(xs)
+        """,
+        "it captures `k`, and `jax.vmap` would not pass more arguments on as they are",
+    ),
+    "transform_of_a_parameter": (
+        """
+        def step(f, xs):
+            return jax.jit(jax.vmap(f))(xs)
+        """,
+        "it is made of the parameter `f`",
+    ),
+    "method_reads_what_another_assigns": (
+        """
+        class Model:
+            def __init__(self):
+                self.rate = 1.0
+            def faster(self):
+                self.rate = 2.0
+            def scaled(self, x):
+                return x * self.rate
+            def step(self, x):
+                return jax.jit(self.scaled)(x)
+        """,
+        "`scaled` reads `self.rate`, which line 5 assigns",
+    ),
+    "dataclass_takes_no_attribute": (
+        """
+        import dataclasses
+
+        @dataclasses.dataclass(frozen=True)
+        class Model:
+            rate: float
+            def scaled(self, x):
+                return x * 2
+            def step(self, x):
+                return jax.jit(self.scaled)(x)
+        """,
+        "`Model` may not take new attributes",
+    ),
+    "recursive": (
+        """
+        def step(x):
+            @jax.jit
+            def inner(v, n=2):
+                return v if n == 0 else inner(v, n - 1)
+            return inner(x)
+        """,
+        "it calls itself",
+    ),
+    "other_parameters": (
+        """
+        def step(x, k):
+            return jax.jit(lambda v, **options: v * k)(x, a=1)
+        """,
+        "`**options` leaves no place for more parameters",
+    ),
+    "equal_literals_of_different_types": (
+        """
+        def make(n):
+            return jax.jit(lambda v: v * n)
+
+        def step(x):
+            return make(1)(x) + make(1.0)(x)
+        """,
+        "`make` is called with equal literals of different types, which a cache takes as one",
+    ),
+    "generator_without_parentheses": (
+        """
+        def step(xs, k):
+            return jax.jit(lambda vs: vs * k)(x for x in xs)
+        """,
+        "line 2 passes a generator without parentheses of its own",
+    ),
+    "staged_and_kept": (
+        """
+        def step(x, k):
+            lowered = jax.jit(lambda v: v * k).lower(x)
+            return lowered.compile()(x)
+        """,
+        "what it is staged to in line 2 is kept under a name",
+    ),
+    "several_functions": (
+        """
+        def step(x, k, flag):
+            if flag:
+                f = lambda v: v * k
+            else:
+                f = lambda v: v + k
+            return jax.jit(f)(x)
+        """,
+        "`f` may be one of several functions",
+    ),
+    "private_names": (
+        """
+        class Model:
+            def step(self, x, __k):
+                return jax.jit(lambda v: v * __k)(x)
+        """,
+        "`__k` means another name outside of the class",
+    ),
+}
+
+ASSUMES = {
+    "prints": (
+        """
+        def step(x):
+            @jax.jit
+            def inner(v):
+                print("traced")
+                return v
+            return inner(x)
+        """,
+        "`print` in line 4 may run once per trace, not on each call",
+    ),
+    "default_with_a_call": (
+        """
+        import time
+
+        def step(x):
+            @jax.jit
+            def inner(v, now=time.time()):
+                return v * now
+            return inner(x)
+        """,
+        "the default `time.time()` may be evaluated once",
+    ),
+    "read_on_one_branch_only": (
+        """
+        def step(x, k, mask):
+            @jax.jit
+            def inner(v):
+                if k is None:
+                    return v
+                return v * k * mask.value
+            return inner(x)
+        """,
+        "`mask.value` can be read at every call, also where the function would not need it",
+    ),
+    "decides_control_flow": (
+        """
+        def step(x, deep):
+            return jax.jit(lambda v: v if deep else -v)(x)
+        """,
+        "`deep` is hashable",
+    ),
+    "passed_to_something_unknown": (
+        """
+        from elsewhere import helper
+
+        def step(x, table):
+            return jax.jit(lambda v: helper(v, table))(x)
+        """,
+        "`table` holds arrays and numbers only, and none of them decides a shape or control flow",
+    ),
+    "settings_of_another_module": (
+        """
+        import settings
+
+        def step(x):
+            return jax.jit(lambda v: v * settings.rate)(x)
+        """,
+        "`settings.rate` does not change between calls",
+    ),
+    "array_decides_a_shape_through_a_helper": (
+        """
+        def helper(v, n):
+            m = n + 1
+            return v.reshape(m, -1)
+
+        def step(x, n):
+            return jax.jit(lambda v: helper(v, n))(x)
+        """,
+        "`n` is hashable",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_the_reason_even_with_unsafe(name: str) -> None:
+    source, reason = REFUSED[name]
+    text = HEAD + dedent(source).strip("\n") + "\n"
+    done = fix(text, unsafe=True)
+    lines = len(HEAD.splitlines())
+    expected = reason
+    for number in range(9, 0, -1):
+        expected = expected.replace(f"line {number} ", f"line {number + lines} ")
+    assert {left.reason for left in done.left} == {expected}
+    assert done.text == text
+
+
+@pytest.mark.parametrize("name", ASSUMES)
+def test_safe_fix_is_refused_with_what_unsafe_assumes(name: str) -> None:
+    source, assumption = ASSUMES[name]
+    text = HEAD + dedent(source).strip("\n") + "\n"
+    lines = len(HEAD.splitlines())
+    for number in range(9, 0, -1):
+        assumption = assumption.replace(f"line {number} ", f"line {number + lines} ")
+    done = fix(text)
+    assert done.text == text
+    assert len(done.left) == 1
+    assert done.left[0].reason.startswith("needs --unsafe, which assumes that ")
+    assert assumption in done.left[0].reason
+    assert not fix(text, unsafe=True).left
+
+
+@pytest.mark.parametrize("change", ["table[0] = 5", "table = table * 2", "table += 1"])
+def test_what_may_be_stale_on_purpose_is_left_to_the_codes_about_wrong_results(change: str) -> None:
+    source = f"""
+        def step(x):
+            table = np.ones(3)
+            f = jax.jit(lambda v: v * table)
+            first = f(x)
+            {change}
+            return first, f(x)
+        """
+    text = HEAD + dedent(source).strip("\n") + "\n"
+    assert fix(text).text == text
