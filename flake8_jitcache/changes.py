@@ -272,7 +272,7 @@ class Changes:
         nodes = [n for n in self._source.attributes.get(attribute, ()) if self._belongs(n, owner)]
         stores = [n for n in nodes if isinstance(n.ctx, ast.Store)]
         later = [n for n in stores if not self._while_made(n)]
-        if len(stores) == 1 and all(self._sets_up(n) for n in later):
+        if len(stores) == 1 and later and self._sets_up(later[0]):
             return []
         changes = [n for n in later if not self._is_guarded(n, attribute)]
         if len(changes) < len(later):
