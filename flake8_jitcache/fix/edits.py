@@ -7,6 +7,7 @@ is refused: see `Grammar.misparsed`.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.source_file import LINE_END
 
 Span = tuple[int, int]
+
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
 @dataclass(frozen=True, order=True)
@@ -75,6 +78,8 @@ class Grammar:
 
         Before Python 3.12, `ast` has no true positions inside f-strings; calls there are left out.
         """
+        if _LONE_RETURN.search(self.text):
+            return "line ends are carriage returns alone, which ast-grep takes for white space"
         broken = self.root.find(kind="ERROR")
         if broken is not None:
             return f"ast-grep can't parse line {broken.range().start.line + 1}"
@@ -137,6 +142,8 @@ class Grammar:
         if not made:
             return self.text
         start, end = span(self.root)  # the root leaves out white space around the module
+        if any(edit.start < start or edit.end > end for edit in edits):
+            raise Refused("ast-grep sees no code there")
         text = self.text[:start] + self.root.commit_edits(made) + self.text[end:]
         if text != splice(self.text, list(edits)):
             raise Refused("ast-grep would change more than asked for")

@@ -140,10 +140,8 @@ class Run:
         if not (self.fixed or self.left):
             return
         done = "fixed" if self._changes else "can be fixed"
-        parts = [f"{self.fixed.total()} {done}"]
-        if self.left:
-            parts.append(f"{self.left} left")
-        self._say(", ".join(parts))
+        parts = [f"{self.fixed.total()} {done}" if self.fixed else "", f"{self.left} left" if self.left else ""]
+        self._say(", ".join(filter(None, parts)))
 
     def _error(self, path: str, reason: str) -> None:
         self.errors += 1
