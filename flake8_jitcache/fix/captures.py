@@ -11,6 +11,7 @@ from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.operands import Use, Uses
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import is_mutated
+from flake8_jitcache.places import functions_around
 from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope, parameters_of
 
 
@@ -284,15 +285,24 @@ def changes_between(document: Document, capture: Capture, creation: ast.AST, sit
     call, now each passes its own."""
     if len(sites) == 1 and document.source.scopes[sites[0]].function is document.source.scopes[creation].function:
         return False
-    if "." in capture.path or is_mutated(
-        document.module, document.source.references.get((capture.scope, capture.root), [])
-    ):
+    if any(_is_assigned_later(document, attribute) for attribute in capture.path.split(".")[1:]):
+        return True
+    if is_mutated(document.module, document.source.references.get((capture.scope, capture.root), [])):
         return True
     bindings = capture.bindings
     if len(bindings) == 1:
         return False
     reaching = [document.source.reaching_at(node, bindings) for node in (creation, *sites)]
     return any(found != reaching[0] or len(found) != 1 for found in reaching)
+
+
+def _is_assigned_later(document: Document, attribute: str) -> bool:
+    """Whether the file assigns an attribute of this name outside of `__init__`, on whatever object."""
+    for node in document.source.attributes.get(attribute, ()):
+        around = functions_around(document.source, node)
+        if not isinstance(node.ctx, ast.Load) and not (around and getattr(around[0], "name", "") == "__init__"):
+            return True
+    return False
 
 
 def _is_inside(scope: Scope, outer: Scope) -> bool:

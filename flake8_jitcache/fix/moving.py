@@ -254,4 +254,5 @@ def comments_lost(document: Document, gone: Span, kept: Iterable[Span]) -> tuple
     last = lost[-1]
     at_end = not document.text[span(last)[1] : gone[1]].strip()
     own = lost[:-1] if at_end else lost
-    return [node.text() for node in own], last.text() if at_end else ""
+    # In a file with CRLF line ends, ast-grep's comments end with the CR.
+    return [node.text().rstrip() for node in own], last.text().rstrip() if at_end else ""
