@@ -287,11 +287,13 @@ def _settings(earlier: Trace, later: Trace) -> list[Difference]:
     if earlier.settings is later.settings:
         return []
     before, after = dict(earlier.settings), dict(later.settings)
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     found = []
-    for name in {**before, **after}:
-        if before.get(name) != after.get(name):
-            cause = "mesh" if "mesh" in name else "config"
-            found.append(Difference(cause, name, before.get(name, "unset"), after.get(name, "unset")))
+    for name in [n for n in changed if not n.startswith("#")] or changed:
+        old, new = before.get(name, "unset"), after.get(name, "unset")
+        mesh = "mesh" in name or "Mesh" in old + new
+        shown = name if not name.startswith("#") else "the mesh" if mesh else "a setting without a name"
+        found.append(Difference("mesh" if mesh else "config", shown, old, new))
     return found
 
 

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 from pytest_jitcache import bodies, jax_internals, report
 from pytest_jitcache.errors import JitcacheWarning, RetraceError
@@ -20,7 +20,8 @@ from pytest_jitcache.identity import Unwrapped, is_jitted, unwrap
 from pytest_jitcache.places import OURS, is_machinery
 from pytest_jitcache.recorder import Site, Trace, Watcher, recorder, site_of
 
-F = TypeVar("F", bound=Callable[..., Any])
+__tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
+
 Per = Literal["signature", "total"]
 
 
@@ -377,7 +378,6 @@ class Guard(Watcher):
 
     def raise_alert(self) -> None:
         """Raise for the first group that went over its limit, with all its traces so far."""
-        __tracebackhide__ = True
         verb, group = self.alerts[0]
         self.judged = True
         error = self.error(verb, group)
@@ -408,7 +408,6 @@ class Guard(Watcher):
 
     def judge(self) -> None:
         """Raise or warn, once everything has been seen."""
-        __tracebackhide__ = True
         self.judged = True
         worst = self.worst()
         if worst is not None:
@@ -422,7 +421,6 @@ class Guard(Watcher):
 
     def judge_silence(self) -> None:
         """A guard that saw nothing is not a passed test."""
-        __tracebackhide__ = True
         if not self.targets:
             if not len(self.record):
                 warnings.warn(JitcacheWarning(report.NOTHING_IN_BLOCK), stacklevel=3)
@@ -475,7 +473,7 @@ def _check_limit(name: str, value: object) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}.")
 
 
-class traced_once:  # noqa: N801 - a function to its users, a class so that `__exit__` shows no foreign frame
+class traced_once(functools.partial):  # type: ignore[type-arg]  # noqa: N801 - a function to its users
     """Assert that functions are traced at most once for each signature.
 
     Two forms. Wrapped, it is judged at the call that retraces::
@@ -501,26 +499,32 @@ class traced_once:  # noqa: N801 - a function to its users, a class so that `__e
         TypeError, ValueError: an argument is wrong.
     """
 
-    def __init__(
-        self,
+    # A class, so that `with` shows no foreign frame; a partial, so that a call costs hardly more than that of a closure.
+
+    _guard: Guard
+    _functions: tuple[Any, ...]
+    _options: dict[str, Any]
+    _block: bool
+
+    def __new__(
+        cls,
         *functions: Callable[..., Any],
         max_traces: int = 1,
         per: Per = "signature",
         max_compiles: int | None = None,
         info: str | None = None,
-    ) -> None:
-        self._guard = Guard(functions, max_traces, per, max_compiles, info)
-        self._block = False
-        self._options: dict[str, Any] = {"max_traces": max_traces, "per": per, "max_compiles": max_compiles, "info": info}
+    ) -> traced_once:
+        guard = Guard(functions, max_traces, per, max_compiles, info)
+        self = super().__new__(cls, _wrapped(guard, functions))
+        self._guard = guard
         self._functions = functions
-        self._alerts = self._guard.alerts
-        self._function: Callable[..., Any] = self._first_call
+        self._options = {"max_traces": max_traces, "per": per, "max_compiles": max_compiles, "info": info}
+        self._block = False
         if len(functions) == 1:
             functools.update_wrapper(self, functions[0], updated=())
         for listener in created:
             listener(self)
-
-    # -- block
+        return self
 
     def __enter__(self) -> TraceRecord:
         if self._guard.running or self._guard.judged:
@@ -532,69 +536,31 @@ class traced_once:  # noqa: N801 - a function to its users, a class so that `__e
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        __tracebackhide__ = True
         self._guard.stop()
         if kind is None:
             self._guard.judge()
         self._guard.judged = True
 
-    # -- wrap
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        result = self._function(*args, **kwargs)
-        if self._alerts:
-            self._guard.raise_alert()
-        return result
-
-    def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        if len(self._functions) != 1:
-            raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(self._functions)}.")
-        function = self._functions[0]
-        if inspect.iscoroutinefunction(function):
-            self._function = self._wrap_coroutine(function)
-        elif inspect.isgeneratorfunction(function):
-            self._function = self._wrap_generator(function)
-        else:
-            self._function = function
-        frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
-            frame = frame.f_back
-        self._guard.start(frame)
-        return self._function(*args, **kwargs)
-
-    def _wrap_coroutine(self, function: Any) -> Callable[..., Any]:
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            result = await function(*args, **kwargs)
-            if self._alerts:
-                self._guard.raise_alert()
-            return result
-
-        return awaited
-
-    def _wrap_generator(self, function: Any) -> Callable[..., Any]:
-        def generated(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            result = yield from function(*args, **kwargs)
-            if self._alerts:
-                self._guard.raise_alert()
-            return result
-
-        return generated
-
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or len(self.__dict__.get("_functions", ())) != 1:
-            raise AttributeError(name)
-        return getattr(self._functions[0], name)
+        functions = self.__dict__.get("_functions", ())
+        if name.startswith("_") or len(functions) != 1:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(functions[0], name)
+
+    def __repr__(self) -> str:
+        names = ", ".join(target.name for target in self._guard.targets)
+        return f"<traced_once({names}): {self._guard.record!r}>"
+
+    @property
+    def traces(self) -> TraceRecord:
+        """The record, as the block form yields it."""
+        return self._guard.record
 
     def _close(self) -> None:
         """The end of a test, or of the fixture that made this: a wrap gets its last verdict."""
-        __tracebackhide__ = True
         guard = self._guard
         if self._block:
             return
@@ -611,10 +577,57 @@ class traced_once:  # noqa: N801 - a function to its users, a class so that `__e
         if not guard.judged:
             guard.judge()
 
-    @property
-    def traces(self) -> TraceRecord:
-        """The record, as the block form yields it."""
-        return self._guard.record
+
+def _wrapped(guard: Guard, functions: tuple[Any, ...]) -> Callable[..., Any]:
+    """The wrap form: a closure that calls the function and then looks whether that call has retraced it."""
+    alerts = guard.alerts
+
+    def first_call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal function
+        if len(functions) != 1:
+            raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(functions)}.")
+        function = functions[0]
+        if inspect.iscoroutinefunction(function):
+            function = _wrapped_coroutine(guard, function)
+        elif inspect.isgeneratorfunction(function):
+            function = _wrapped_generator(guard, function)
+        caller: FrameType | None = sys._getframe(2)
+        while caller is not None and caller.f_code.co_filename.startswith(OURS):
+            caller = caller.f_back
+        guard.start(caller)
+        return function(*args, **kwargs)
+
+    function: Any = first_call
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if alerts:
+            guard.raise_alert()
+        return result
+
+    if len(functions) == 1:
+        functools.update_wrapper(call, functions[0], updated=())
+    return call
+
+
+def _wrapped_coroutine(guard: Guard, function: Any) -> Callable[..., Any]:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        result = await function(*args, **kwargs)
+        if guard.alerts:
+            guard.raise_alert()
+        return result
+
+    return awaited
+
+
+def _wrapped_generator(guard: Guard, function: Any) -> Callable[..., Any]:
+    def generated(*args: Any, **kwargs: Any) -> Any:
+        result = yield from function(*args, **kwargs)
+        if guard.alerts:
+            guard.raise_alert()
+        return result
+
+    return generated
 
 
 def _was_lost(error: RetraceError) -> bool:

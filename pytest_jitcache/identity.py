@@ -81,7 +81,10 @@ def unwrap(function: Any) -> Unwrapped:
         seen.add(id(current))
         objects.append(current)
         following: Any = None
-        if isinstance(current, functools.partial):
+        if type(current).__module__ == "pytest_jitcache.guard":  # a guard that is guarded, or jitted, itself
+            objects.pop()
+            following = current.__wrapped__
+        elif isinstance(current, functools.partial):
             layers.append("partial")
             kinds.append("partial")
             following = current.func

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
-from pytest_jitcache.places import in_jax
+from pytest_jitcache.places import in_jax, is_machinery
 
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -39,6 +39,7 @@ _STARTS = frozenset({"trace_to_jaxpr", "create_pjit_jaxpr"})
 _CALL_FRAMES = frozenset(
     {"_trace_for_jit", "_infer_params", "_infer_params_impl", "_infer_params_internal", "infer_params", "cache_miss"}
 )
+_INSPECTIONS = frozenset({"jit_trace", "trace", "jit_lower", "lower", "jit_eval_shape", "eval_shape", "make_jaxpr_f"})
 _OPTIONS = (
     "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline", "device",
     "backend", "use_resource_env", "compiler_options_kvs",
@@ -74,11 +75,15 @@ class Start:
 class Sink(Protocol):
     """Who is told."""
 
+    def cares(self, fun: Any) -> bool: ...
+
     def trace_started(self, start: Start) -> object: ...
 
     def trace_ended(self, token: Any, seconds: float, succeeded: bool) -> None: ...
 
     def stage_ended(self, stage: str, seconds: float, fun_name: str, call: Call | None, frame: FrameType) -> None: ...
+
+    def trace_measured(self, seconds: float, fun_name: str) -> None: ...
 
     def jit_switched(self, off: bool) -> None: ...
 
@@ -177,12 +182,13 @@ def _on_duration(event: str, duration: float, **kwargs: Any) -> None:
         return
     try:
         frame = sys._getframe(1)
+        name = str(kwargs.get("fun_name", ""))
         if stage == "trace":
             if not announces_starts():
                 _trace_seen_at_its_end(sink, frame, duration)
+            sink.trace_measured(duration, _bare(name))
             return
-        name = str(kwargs.get("fun_name", ""))
-        call = next(_calls(frame), None)
+        call = next((_users_own(call, at) for call, at in _calls(frame)), None)
         sink.stage_ended(stage, duration, _bare(name), call, frame)
     except Exception as error:
         sink.failed(error)
@@ -204,9 +210,10 @@ def _on_event(name: str, *args: Any) -> None:
 
 
 def _trace_starts(sink: Sink, frame: FrameType) -> None:
-    start = _start_of(frame)
-    if start is None:
+    fun = _fun_of(frame)
+    if fun is None or not sink.cares(fun):
         return
+    start = _start_of(frame, fun)
     token = sink.trace_started(start)
     if token is None:
         return
@@ -249,12 +256,24 @@ def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> Non
     while error is not None and traceback is not None:
         raised = raised or traceback.tb_frame is here
         traceback = traceback.tb_next
-    start = _start_of(here)
-    if start is None:
+    fun = _fun_of(here)
+    if fun is None or not sink.cares(fun):
         return
+    start = _start_of(here, fun)
     token = sink.trace_started(start)
     if token is not None:
         sink.trace_ended(token, duration, not raised)
+
+
+def only_inspected(frame: FrameType | None) -> bool:
+    """Whether a trace was asked for to be looked at (`.lower`, `.trace`, `.eval_shape`, `make_jaxpr`), not by a call."""
+    while frame is not None and in_jax(frame.f_code.co_filename):
+        if frame.f_code.co_name == "cache_miss":
+            return False
+        if frame.f_code.co_name in _INSPECTIONS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def running_trace(frame: FrameType | None) -> object:
@@ -285,20 +304,20 @@ def evict(fun: Any) -> None:
 # --- reading frames -------------------------------------------------------------------------------------------------
 
 
-def _start_of(frame: FrameType) -> Start | None:
-    local = frame.f_locals
-    fun = local.get("fun")
-    if fun is None:
-        return None
+def _fun_of(frame: FrameType) -> Any:
+    fun = frame.f_locals.get("fun")
     transformed = hasattr(fun, "transforms") and hasattr(fun, "f")  # linear_util.WrappedFun of JAX 0.8 and earlier
-    if transformed:
-        fun = fun.f
+    return fun.f if transformed else fun
+
+
+def _start_of(frame: FrameType, fun: Any) -> Start:
+    local = frame.f_locals
     debug = local.get("debug_info")
     traced_for = str(getattr(debug, "traced_for", "") or "jit")
     call = None
-    for found in _calls(frame):
-        if found.fun is fun or found.arrays_only:
-            call = found
+    for found, at in _calls(frame):
+        if found.fun is fun:
+            call = _users_own(found, at)
             break
         if traced_for != "jit":
             break
@@ -314,7 +333,12 @@ def _start_of(frame: FrameType) -> Start | None:
     return Start(fun, traced_for, frame, call, avals, traced_for != "jit" and _same_call(frame))
 
 
-def _calls(frame: FrameType | None) -> Iterator[Call]:
+def _users_own(call: Call, frame: FrameType) -> Call:
+    """The call as the user made it, where a library has jitted a function of its own around the user's."""
+    return (_equinox_call(frame) if "equinox" in _file_of(call.fun) else None) or call
+
+
+def _calls(frame: FrameType | None) -> Iterator[tuple[Call, FrameType]]:
     """The calls that missed, from the innermost out, as far as JAX's (or a wrapper's) own frames reach."""
     limit = 60
     while frame is not None and limit:
@@ -323,19 +347,11 @@ def _calls(frame: FrameType | None) -> Iterator[Call]:
             if code.co_name in _CALL_FRAMES:
                 local = frame.f_locals
                 if "fun" in local and "args" in local and "kwargs" in local:
-                    call = _call_of(local)
-                    outer = _equinox_call(frame) if "equinox" in _file_of(call.fun) else None
-                    yield outer or call
-        elif "equinox" not in code.co_filename and limit < 60 and not _is_wrapper(code.co_filename):
+                    yield _call_of(local), frame
+        elif limit < 60 and not is_machinery(code.co_filename):
             return
         frame = frame.f_back
         limit -= 1
-
-
-def _is_wrapper(filename: str) -> bool:
-    from pytest_jitcache.places import is_machinery
-
-    return is_machinery(filename)
 
 
 def _call_of(local: Mapping[str, Any]) -> Call:
@@ -418,14 +434,14 @@ def _module(name: str) -> Any:
 
 @functools.cache
 def _settings() -> tuple[tuple[str, Any], ...]:
-    config = _module("jax._src.config")
-    if config is None:
-        return ()
+    """The settings of JAX by name: everything in these modules that holds a value and can be swapped for a time."""
     found = {}
-    for name in dir(config):
-        value = getattr(config, name, None)
-        if hasattr(type(value), "value") and not isinstance(value, type) and type(value).__module__.startswith(("jax", "jaxlib")):
-            found[name] = value
+    for module in map(_module, ("jax._src.config", "jax._src.mesh", "jax._src.core")):
+        for name in dir(module):
+            value = getattr(module, name, None)
+            kind = type(value)
+            if hasattr(kind, "value") and hasattr(kind, "swap_local" if hasattr(kind, "swap_local") else "_set"):
+                found[name] = value
     return tuple(found.items())
 
 
@@ -433,7 +449,10 @@ _snapshots: dict[Any, tuple[tuple[str, str], ...]] = {}
 
 
 def settings() -> tuple[tuple[str, str], ...]:
-    """The settings that are part of the key of JAX's trace cache, by name. Empty where JAX does not say."""
+    """JAX's settings by name, one snapshot for each state of what is part of the key of the trace cache.
+
+    Parts of that key that have no name follow as "#0", "#1", ... Empty where JAX does not say.
+    """
     config = _module("jax._src.config")
     context = getattr(config, "trace_context", None)
     if context is None:
@@ -444,7 +463,9 @@ def settings() -> tuple[tuple[str, str], ...]:
         if known is None:
             if len(_snapshots) > 256:
                 _snapshots.clear()
-            known = _snapshots[key] = tuple((name, _text(state)) for name, state in _settings())
+            named = [(name, _text(state)) for name, state in _settings()]
+            rest = [(f"#{n}", _cut(part)) for n, part in enumerate(key)] if isinstance(key, tuple) else []
+            known = _snapshots[key] = (*named, *rest)
         return known
     except Exception:
         return ()
@@ -452,9 +473,14 @@ def settings() -> tuple[tuple[str, str], ...]:
 
 def _text(state: Any) -> str:
     try:
-        return " ".join(str(state.value).split())[:80]
+        return _cut(state.value)
     except Exception:
         return "?"
+
+
+def _cut(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 _cached_canary: Callable[[], object] | None = None

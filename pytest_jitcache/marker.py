@@ -14,6 +14,9 @@ from pytest_jitcache.errors import RetraceError
 from pytest_jitcache.guard import Guard
 
 
+__tracebackhide__ = True
+
+
 class MarkedBlock:
     """One marker on one test: its call phase is the block."""
 
@@ -37,7 +40,6 @@ class MarkedBlock:
         self.guard.stop()
 
     def judge(self) -> None:
-        __tracebackhide__ = True
         self.guard.judge()
 
 
@@ -86,7 +88,6 @@ def _code_of(item: pytest.Item) -> types.CodeType | None:
 
 def test_frame(item: pytest.Item, error: RetraceError) -> NoReturn:
     """Raise `error` so that the traceback ends at the line of the test that caused it, and not in a hook."""
-    __tracebackhide__ = True
     code = _code_of(item)
     error.__traceback__ = None
     if code is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.suite import options
 
 if TYPE_CHECKING:
     from pytest_jitcache.guard import traced_once
@@ -22,6 +23,17 @@ _of_test: list[traced_once] = []
 _of_fixture: list[list[traced_once]] = []
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """`--jitcache-summary tests/`: what follows is a path, and no number of functions."""
+    if options.separate_summary(args):
+        early_config.known_args_namespace = parser.parse_known_args(args)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
@@ -29,6 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "the call of the test traces each of the functions at most once per signature; without a function, everything "
         "that is traced in it.",
     )
+    config.addinivalue_line("markers", 'jitcache_allow(reason="..."): the test may retrace under --jitcache-strict.')
+    settings = options.read(config)
+    if settings.on:
+        from pytest_jitcache.suite.plugin import SuitePlugin
+
+        config.pluginmanager.register(SuitePlugin(config, settings), "jitcache-suite")
 
 
 @pytest.fixture(scope="session")

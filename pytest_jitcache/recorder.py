@@ -106,6 +106,10 @@ class Watcher:
         frame: FrameType,
     ) -> None: ...
 
+    def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None: ...
+
+    def joined(self, other: Watcher) -> None: ...
+
     def jit_switched(self, off: bool) -> None: ...
 
     def lost(self, error: BaseException) -> None: ...
@@ -131,6 +135,9 @@ class Recorder:
             if self._capture is None:
                 self._capture = Capture()
             self._watchers = (*(r for r in self._watchers if r() is not None), weakref.ref(watcher))
+        for other in self.watchers():
+            if other is not watcher:
+                other.joined(watcher)
         jax_internals.listen(self)
 
     def unwatch(self, watcher: Watcher) -> None:
@@ -145,9 +152,10 @@ class Recorder:
 
     # -- from jax_internals
 
+    def cares(self, fun: Any) -> bool:
+        return bool(self._watchers) and not self._is_helper(fun)
+
     def trace_started(self, start: jax_internals.Start) -> object:
-        if not self._watchers or self._is_helper(start.fun):
-            return None
         fun = start.call.fun if start.call is not None and start.call.arrays_only else start.fun
         function = unwrap(fun)
         if not function.found and fun is start.fun:
@@ -186,7 +194,10 @@ class Recorder:
             watcher.end(trace)
 
     def stage_ended(self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType) -> None:
-        if call is not None and self._is_helper(call.fun):
+        helper = call is not None and self._is_helper(call.fun)
+        for watcher in self.watchers():
+            watcher.spent(stage, seconds, fun_name, call.fun if call is not None else None, helper)
+        if helper:
             return
         compiled: Trace | None = None
         function: Unwrapped | None = None
@@ -199,6 +210,10 @@ class Recorder:
                 compiled.seconds["compile"] = seconds
         for watcher in self.watchers():
             watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, frame)
+
+    def trace_measured(self, seconds: float, fun_name: str) -> None:
+        for watcher in self.watchers():
+            watcher.spent("trace", seconds, fun_name, None, False)
 
     def jit_switched(self, off: bool) -> None:
         for watcher in self.watchers():
