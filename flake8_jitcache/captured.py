@@ -220,7 +220,7 @@ class Captured:
                 f"the jitted code reads `{stale.spelled}` when it is traced, and {where}: a call that is not traced "
                 "again keeps the old content; pass it as an argument, as a JAX array or a pytree"
             )
-        remedy = "pass it as an argument"
+        remedy = f"pass `{stale.spelled}` as an argument"
         if stale.code == "JIT203":
             return (
                 f"the jitted code reads `{stale.spelled}` when it is traced, since its object is not a traced argument, "
