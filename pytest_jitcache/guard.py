@@ -282,6 +282,9 @@ class Guard(Watcher):
                 inline.finished = True
                 self._count(inline)
 
+    def judges(self, trace: Trace) -> bool:
+        return id(trace) in self._matched
+
     def _count(self, trace: Trace) -> None:
         self.record._traces.append(trace)
         for target in self.targets:

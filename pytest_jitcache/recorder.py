@@ -110,6 +110,10 @@ class Watcher:
 
     def joined(self, other: Watcher) -> None: ...
 
+    def judges(self, trace: Trace) -> bool:
+        """Whether a trace that has just ended counts for a verdict of its own."""
+        return False
+
     def jit_switched(self, off: bool) -> None: ...
 
     def lost(self, error: BaseException) -> None: ...

@@ -9,13 +9,7 @@ from run_trace_cases import judge, read_header, run_case
 
 CASES = sorted((Path(__file__).parent / "cases" / "trace").glob("test_*.py"))
 
-KNOWN_MISSES: dict[str, str] = {
-    "test_json_file.py": "--jitcache-json is not there yet",
-    "test_strict_catches.py": "--jitcache-strict is not there yet",
-    "test_strict_expected.py": "--jitcache-strict is not there yet",
-    "test_strict_is_content.py": "--jitcache-strict is not there yet",
-    "test_summary_counts.py": "--jitcache-summary is not there yet",
-}
+KNOWN_MISSES: dict[str, str] = {}
 """File name -> why the fixture does not judge it rightly yet. A case that begins to hold has to leave this list."""
 
 OPTIONS = argparse.Namespace(python=sys.executable, timeout=180.0, pythonpath=[], extra="", first_line=False)

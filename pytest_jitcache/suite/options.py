@@ -1,0 +1,201 @@
+"""All options of the suite: their names on the command line and in the ini file, and what they may be set to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DEFAULT_FUNCTIONS = 20
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked for.
+
+    Attributes:
+        summary: how many functions the summary lists, 0 for no summary.
+        strict: whether a test that retraces fails.
+        json, timeline: files to write, or None.
+        baseline: the file of accepted retraces, or None.
+        update_baseline: whether to write that file instead of failing tests.
+        allow: dotted names of functions, with `*`, that may retrace.
+    """
+
+    summary: int = 0
+    strict: bool = False
+    json: Path | None = None
+    timeline: Path | None = None
+    baseline: Path | None = None
+    update_baseline: bool = False
+    allow: tuple[str, ...] = ()
+
+    @property
+    def on(self) -> bool:
+        return bool(self.summary or self.strict or self.json or self.timeline)
+
+    def header(self) -> str:
+        """In words, for the head of the run."""
+        words = []
+        if self.strict:
+            words.append("strict")
+        if self.baseline is not None:
+            words.append(f"{'updates baseline' if self.update_baseline else 'baseline'} {self.baseline.name}")
+        if self.summary:
+            words.append(f"summary of {self.summary} function{'s' if self.summary > 1 else ''}")
+        words += [f"{path.name}" for path in (self.json, self.timeline) if path is not None]
+        return ", ".join(words)
+
+
+def add(parser: pytest.Parser) -> None:
+    """Register all options."""
+    group = parser.getgroup("jitcache", "JAX traces and compiles of the whole run")
+    group.addoption(
+        "--jitcache-summary",
+        nargs="?",
+        const=str(DEFAULT_FUNCTIONS),
+        metavar="N",
+        help=f"after the run, list the N functions (default {DEFAULT_FUNCTIONS}) that cost most tracing and compiling time.",
+    )
+    group.addoption(
+        "--jitcache-strict",
+        action="store_true",
+        default=None,
+        help="fail each test in whose call a function of your own code is traced again for the same signature.",
+    )
+    group.addoption(
+        "--no-jitcache-strict",
+        action="store_false",
+        dest="jitcache_strict",
+        help="don't, although the ini file says so.",
+    )
+    for name, text in (
+        ("json", "write all traces and compiles of the run to FILE, as JSON."),
+        ("timeline", "write the trace, lower and compile spans of the run to FILE, for Perfetto or chrome://tracing."),
+        ("baseline", "accept the retraces listed in FILE; implies --jitcache-strict."),
+    ):
+        group.addoption(f"--jitcache-{name}", metavar="FILE", help=text)
+        parser.addini(f"jitcache_{name}", f"the same as --jitcache-{name}, relative to the root folder.", default="")
+    group.addoption(
+        "--jitcache-update-baseline",
+        action="store_true",
+        default=False,
+        help="write the retraces of this run to the file of --jitcache-baseline instead of failing tests.",
+    )
+    parser.addini("jitcache_summary", "true, false, or the number of functions to list (--jitcache-summary).", default="")
+    parser.addini("jitcache_strict", "true or false (--jitcache-strict).", default="")
+    parser.addini(
+        "jitcache_allow",
+        "functions that may be traced again: dotted names such as package.module.function, with * for any part.",
+        type="linelist",
+    )
+
+
+def separate_summary(args: list[str]) -> bool:
+    """Give `--jitcache-summary` its default where a path and not a number follows; in place. Whether it did."""
+    changed = False
+    for index, argument in enumerate(args):
+        if argument == "--":
+            break
+        following = args[index + 1] if index + 1 < len(args) else ""
+        if argument == "--jitcache-summary" and not following.isdigit():
+            args[index] = f"{argument}={DEFAULT_FUNCTIONS}"
+            changed = True
+    return changed
+
+
+def read(config: pytest.Config) -> Settings:
+    """What the run was asked for; the command line wins over the ini file.
+
+    Raises:
+        pytest.UsageError: a value is not allowed; one line that says which and what is.
+    """
+    option = config.option
+    strict_option = getattr(option, "jitcache_strict", None)
+    named_baseline = getattr(option, "jitcache_baseline", None) is not None
+    update = bool(getattr(option, "jitcache_update_baseline", False))
+    settings = Settings(
+        summary=_summary(config),
+        strict=_truth(config, "jitcache_strict") if strict_option is None else strict_option,
+        json=_path(config, "json"),
+        timeline=_path(config, "timeline"),
+        baseline=_path(config, "baseline"),
+        update_baseline=update,
+        allow=_allow(config),
+    )
+    if update and settings.baseline is None:
+        raise pytest.UsageError("--jitcache-update-baseline needs the file to write: --jitcache-baseline FILE (or ini jitcache_baseline).")
+    if (named_baseline or update) and strict_option is False:
+        raise pytest.UsageError("--no-jitcache-strict and a baseline exclude each other: the baseline is for --jitcache-strict.")
+    if named_baseline or update:
+        settings = replace(settings, strict=True)
+    if settings.strict and settings.baseline is not None and not update and not settings.baseline.exists():
+        raise pytest.UsageError(
+            f"the baseline {settings.baseline} does not exist; --jitcache-update-baseline writes it."
+        )
+    return settings
+
+
+def _summary(config: pytest.Config) -> int:
+    given = getattr(config.option, "jitcache_summary", None)
+    name, value = "--jitcache-summary", given
+    if given is None:
+        name, value = "ini jitcache_summary", _ini(config, "jitcache_summary")
+        if value.lower() in ("", *_FALSE[:3]):
+            return 0
+        if value.lower() in _TRUE[:3]:
+            return DEFAULT_FUNCTIONS
+    if not (value or "").strip().isdigit():
+        words = "" if given is not None else ", true or false"
+        raise pytest.UsageError(f"{name} is the number of functions to list, 0 or more{words}; got {value!r}.")
+    return int(str(value))
+
+
+def _truth(config: pytest.Config, name: str) -> bool:
+    value = _ini(config, name)
+    if value.lower() in ("", *_FALSE):
+        return False
+    if value.lower() in _TRUE:
+        return True
+    raise pytest.UsageError(f"ini {name} is one of {', '.join((*_TRUE, *_FALSE))}; got {value!r}.")
+
+
+def _ini(config: pytest.Config, name: str) -> str:
+    return str(config.getini(name) or "").strip()
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    handed_down = getattr(config, "workerinput", {}).get("jitcache_paths", {})
+    if name in handed_down:
+        return Path(handed_down[name])
+    value = getattr(config.option, f"jitcache_{name}", None)
+    told, folder = f"--jitcache-{name}", config.invocation_params.dir
+    if value is None:
+        value, told, folder = _ini(config, f"jitcache_{name}"), f"ini jitcache_{name}", config.rootpath
+        if not value:
+            return None
+    if not value.strip():
+        raise pytest.UsageError(f"{told} is the name of a file; got {value!r}.")
+    path = (folder / Path(value).expanduser()).resolve()
+    if path.is_dir():
+        raise pytest.UsageError(f"{told} is the name of a file; {value!r} is a folder.")
+    return path
+
+
+def _allow(config: pytest.Config) -> tuple[str, ...]:
+    names: list[str] = []
+    for line in config.getini("jitcache_allow"):
+        name: Any = line.partition("#")[0].strip()
+        if name and not re.fullmatch(r"[\w*]+(\.[\w*<>]+)*", name):
+            raise pytest.UsageError(
+                f"ini jitcache_allow takes dotted names such as package.module.function or package.*, one a line; got {name!r}."
+            )
+        if name:
+            names.append(name)
+    return tuple(names)

@@ -1,0 +1,204 @@
+"""The hooks of a run with one of the options on: records go from the tests to the totals, and from there to the outputs.
+
+Under xdist each worker records and judges its own tests; what it has seen rides on its reports, so that a worker that
+crashes loses its unfinished test and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.marker import _code_of, test_frame
+from pytest_jitcache.suite import baseline, files, output_json, strict, summary, timeline
+from pytest_jitcache.suite.jax_import import WhenImported
+from pytest_jitcache.suite.options import Settings
+from pytest_jitcache.suite.session import Payload, Session
+from pytest_jitcache.suite.totals import Totals
+
+_CARGO = "jitcache"  # the attribute of a report, and the key of a worker's output
+
+
+class SuitePlugin:
+    """Registered by `pytest_jitcache.plugin` when the settings ask for anything."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config = config
+        self.settings = settings
+        self.is_worker = hasattr(config, "workerinput")
+        self.totals = Totals()
+        self.session = Session(spans=settings.timeline is not None)
+        self.jax = WhenImported("jax", self.session.listen)
+        self.began = time.perf_counter()
+        self.accepted: baseline.Entries = {}
+        if settings.strict and settings.baseline is not None and settings.baseline.exists():
+            self.accepted = baseline.load(settings.baseline)
+        self.judged: dict[str, Any] = {}
+        self.outbox: list[Payload] = []
+        self.unwritten: list[str] = []
+        self.jax.start()
+
+    # -- the run
+
+    def pytest_report_header(self) -> str:
+        return f"jitcache: {self.settings.header()}"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            strict.reason(item)
+
+    # -- one test
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        self.session.enter(item.nodeid, "setup")
+        try:
+            return (yield)
+        finally:
+            self.session.leave()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        __tracebackhide__ = True
+        self.session.home = _code_of(item)
+        self.session.enter(item.nodeid, "call")
+        raised = True
+        try:
+            result = yield
+            raised = False
+        finally:
+            self.session.leave()
+            if raised and self.settings.strict:
+                self._judge(item)
+        if self.settings.strict:
+            error = self._judge(item)
+            if error is not None:
+                test_frame(item, error)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        self.session.enter(item.nodeid, "teardown")
+        try:
+            return (yield)
+        finally:
+            self.session.leave()
+
+    def _judge(self, item: pytest.Item) -> RetraceError | None:
+        found = strict.findings(self.session, self.settings.allow)
+        reason = strict.reason(item)
+        if reason is not None:
+            for group in found:
+                for record in group:
+                    record.allowed = True
+            found = []
+        names = {id(group): baseline.name(group[-1].function, self.config.rootpath) for group in found}
+        known = self.accepted.get(item.nodeid, set())
+        new = [group for group in found if names[id(group)] not in known]
+        self.judged = {"retraced": sorted(names.values()), "allowed": reason}
+        return strict.error(new) if new and not self.settings.update_baseline else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.when == "call":
+            self.judged["outcome"] = report.outcome
+        elif report.outcome != "passed":
+            self.judged.setdefault("outcome", "skipped" if report.skipped else "error")
+        if call.when == "teardown":
+            self._close_test()
+        return report
+
+    def _close_test(self) -> None:
+        payload = self.session.flush()
+        judged, self.judged = self.judged, {}
+        if payload is not None:
+            self.outbox.append({**payload, **judged})
+
+    # -- from the tests to the totals
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if self.is_worker:
+            if self.outbox:
+                setattr(report, _CARGO, self.outbox)
+                self.outbox = []
+            return
+        for payload in report.__dict__.pop(_CARGO, ()):
+            self.totals.add(payload, getattr(report, "worker_id", ""))
+        self._take()
+
+    def _take(self) -> None:
+        for payload in self.outbox:
+            self.totals.add(payload)
+        self.outbox = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Of the controller: a worker may run in another folder."""
+        settings = self.settings
+        paths = {"json": settings.json, "timeline": settings.timeline, "baseline": settings.baseline}
+        node.workerinput["jitcache_paths"] = {name: str(path) for name, path in paths.items() if path is not None}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Of the controller: what a worker had left, which is nothing where it crashed."""
+        output = getattr(node, "workeroutput", None) or {}
+        left = output.get(_CARGO, {})
+        self.totals.workers += 1
+        self.totals.wall += left.get("wall", time.perf_counter() - self.began)
+        for payload in left.get("payloads", ()):
+            self.totals.add(payload, node.gateway.id)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        self.jax.stop()
+        self._close_test()
+        wall = time.perf_counter() - self.began
+        if self.is_worker:
+            self.config.workeroutput[_CARGO] = {"payloads": self.outbox, "wall": wall}  # type: ignore[attr-defined]
+            return
+        self._take()
+        if not self.totals.workers:
+            self.totals.wall = wall
+        self._write()
+
+    def _write(self) -> None:
+        settings = self.settings
+        outputs = [(settings.json, output_json.render), (settings.timeline, timeline.render)]
+        for path, render in outputs:
+            if path is not None:
+                try:
+                    files.write(path, render(self.totals))
+                except OSError as error:
+                    self.unwritten.append(f"{path} was not written: {error.strerror or error}")
+        if settings.baseline is not None and settings.update_baseline:
+            try:
+                baseline.save(settings.baseline, baseline.updated(self.accepted, self._retraced(), self._ran()))
+            except OSError as error:
+                self.unwritten.append(f"{settings.baseline} was not written: {error.strerror or error}")
+
+    def _retraced(self) -> baseline.Entries:
+        found: baseline.Entries = {}
+        for payload in self.totals.payloads:
+            if payload.get("retraced"):
+                found.setdefault(payload["test"], set()).update(payload["retraced"])
+        return found
+
+    def _ran(self) -> set[str]:
+        return {p["test"] for p in self.totals.payloads if p.get("outcome") == "passed" or p.get("retraced")}
+
+    # -- the end
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.settings.summary:
+            summary.show(terminalreporter, self.totals, self.settings.summary)
+        stale = baseline.stale(self.accepted, self._retraced(), self._ran()) if not self.settings.update_baseline else []
+        summary.notes(terminalreporter, self.settings, stale, self.unwritten, self.totals)

@@ -1,0 +1,403 @@
+"""Records what the tests of one process trace, lower and compile, and turns it into plain data, test by test.
+
+What leaves this module is a `Payload`: JSON types only, so that it can ride on a report from an xdist worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
+
+from pytest_jitcache import jax_internals
+from pytest_jitcache.causes import Difference, compare
+from pytest_jitcache.identity import Unwrapped, unwrap
+from pytest_jitcache.places import is_library
+from pytest_jitcache.recorder import Site, Trace, Watcher, recorder, site_of
+from pytest_jitcache.signature import Leaf, Node, Signature
+from pytest_jitcache.suite.content import content
+from pytest_jitcache.suite.rules import rule
+
+Payload = dict[str, Any]
+
+STAGES = ("trace", "lower", "compile")
+
+_REMEMBERED = 4  # earlier traces of one signature that a later test is compared with
+_JITTER = 1e-4  # seconds; JAX measures with another clock
+
+
+class Function(NamedTuple):
+    """Which function, in plain data: the same in each process. `function_from` reads it from a payload."""
+
+    name: str
+    qualname: str
+    module: str
+    filename: str
+    line: int
+    column: int
+    kinds: tuple[str, ...]
+
+
+def function_from(row: list[Any]) -> Function:
+    name, qualname, module, filename, line, column, kinds = row
+    return Function(name, qualname, module, filename, line, column, tuple(kinds))
+
+
+@dataclass(eq=False)
+class Record:
+    """One trace in one test, and the stages that followed from it; `trace` is None where only those were seen."""
+
+    function: Function
+    phase: str
+    thread: str
+    start: float
+    trace: Trace | None = None
+    test_site: Site | None = None
+    layers: tuple[Any, ...] = ()
+    holds: Any = None
+    looked_at: bool = False  # asked for by `.lower`, `make_jaxpr`, ...: nothing was called
+    guarded: bool = False  # a guard of the same test judges it
+    seconds: dict[str, float] = field(default_factory=dict)
+    compiles: int = 0
+    wasted: str | None = None  # "test": traced before in this test; "run": in an earlier one
+    difference: Difference | None = None
+    allowed: bool = False
+
+    def add(self, stage: str, seconds: float) -> None:
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        self.compiles += stage == "compile"
+
+
+class _Span(NamedTuple):
+    start: float
+    end: float
+    record: Record | None
+    name: str
+
+
+class Group(list[Record]):
+    """Traces of one function, made anew or not, for one signature."""
+
+
+class Session(Watcher):
+    """All that one process has seen.
+
+    Args:
+        spans: whether to keep each span for a timeline.
+    """
+
+    def __init__(self, spans: bool = False) -> None:
+        self.nodeid = ""
+        self.phase = "collection"
+        self.listening = False
+        self.began = time.perf_counter()
+        self.clock = time.time() - self.began
+        self.guarded: set[CodeType] = set()
+        self.home: CodeType | None = None
+        self._keep_spans = spans
+        self._lock = threading.RLock()
+        self._open: dict[int, Record] = {}
+        self._earlier: dict[object, list[tuple[str, Record]]] = {}
+        self._stacks: dict[int, list[_Span]] = {}
+        self._problems: list[str] = []
+        self._attempts: dict[str, int] = {}
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self.records: list[Record] = []
+        self._groups: dict[object, list[Group]] = {}
+        self._others = dict.fromkeys(STAGES, 0.0)
+        self._other_compiles = 0
+        self._spans: list[list[Any]] = []
+        self._phases: list[list[Any]] = []
+
+    # -- tests
+
+    def listen(self) -> None:
+        """Begin to record; JAX has been imported."""
+        self.listening = True
+        recorder.watch(self)
+
+    def enter(self, nodeid: str, phase: str) -> None:
+        """A phase of a test begins."""
+        with self._lock:
+            if phase == "setup" and nodeid != self.nodeid:
+                self._open.clear()
+            if phase == "setup":
+                self._attempts[nodeid] = self._attempts.get(nodeid, 0) + 1
+            self.nodeid, self.phase = nodeid, phase
+            self._phases.append([phase, self.clock + time.perf_counter(), 0.0])
+        if self.listening and not (jax_internals.monitoring_is_heard() and jax_internals.trace_starts_are_heard()):
+            jax_internals.listen(recorder)
+
+    def leave(self) -> None:
+        """A phase of a test ends."""
+        with self._lock:
+            if self._phases:
+                self._phases[-1][2] = self.clock + time.perf_counter()
+        if self.listening and not (jax_internals.monitoring_is_heard() and jax_internals.trace_starts_are_heard()):
+            self.lost(RuntimeError("JAX's event listeners were removed in this test"))
+
+    def flush(self) -> Payload | None:
+        """What the test that ends now has seen, as plain data; None for nothing."""
+        with self._lock:
+            payload = self._payload()
+            self._start_over()
+            self._problems = []
+            self.guarded = set()
+            self.home = None
+            self.phase = "between tests"
+        return payload
+
+    # -- from the recorder
+
+    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
+        record = Record(
+            function_of(function), self.phase, trace.thread, time.perf_counter(), trace, layers=trace.layers,
+            looked_at=jax_internals.only_inspected(frame.f_back),
+        )  # fmt: skip
+        if trace.inside is None and trace.body:
+            record.holds = _holds(function, trace)
+        above: FrameType | None = frame if self.home is not None else None
+        while above is not None and above.f_code is not self.home:
+            above = above.f_back
+        record.test_site = site_of(above) if above is not None else None
+        self._open[id(trace)] = record
+
+    def end(self, trace: Trace) -> None:
+        with self._lock:
+            record = self._open.pop(id(trace), None)
+            if record is None:
+                return
+            seconds = trace.seconds.get("trace", 0.0)
+            now = time.perf_counter()
+            self._spent(_Span(now - seconds, now, record, trace.name), "trace")
+            if not trace.body:
+                return
+            self.records.append(record)
+            record.guarded = any(other.judges(trace) for other in recorder.watchers())
+            if trace.inside is None:
+                self._compare(record)
+
+    def joined(self, other: Watcher) -> None:
+        for target in getattr(other, "targets", ()):
+            self.guarded.update(target.codes)
+
+    def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None:
+        with self._lock:
+            now = time.perf_counter()
+            record = None if helper or stage == "trace" else self._owner(stage, name, fun)
+            self._spent(_Span(now - seconds, now, record, name), stage)
+
+    def lost(self, error: BaseException) -> None:
+        if len(self._problems) < 3:
+            self._problems.append(f"{type(error).__name__}: {error}"[:300])
+
+    # -- inside
+
+    def _owner(self, stage: str, name: str, fun: Any) -> Record | None:
+        """The record of the function that is lowered or compiled: its last trace in this test, or a new record."""
+        thread = threading.current_thread().name
+        if fun is None:
+            return next((r for r in reversed(self.records) if r.thread == thread and r.function.name == name), None)
+        function = unwrap(fun)
+        if not function.found:
+            return None
+        for record in reversed(self.records):
+            if record.layers == function.layers and record.thread == thread:
+                return record
+        record = Record(function_of(function), self.phase, thread, time.perf_counter(), layers=function.layers)
+        self.records.append(record)
+        return record
+
+    def _spent(self, span: _Span, stage: str) -> None:
+        """Charge a span with its own time: its length without that of the spans in it, which have ended before."""
+        stack = self._stacks.setdefault(threading.get_ident(), [])
+        inner = 0.0
+        twin: _Span | None = None
+        while stack and stack[-1].start >= span.start - _JITTER:
+            last = stack.pop()
+            inner += last.end - last.start
+            if stage == "trace" and span.record is None and last.record is not None and last.name == span.name:
+                twin = last
+        del stack[:-64]
+        stack.append(span)
+        own = max(0.0, span.end - span.start - inner)
+        record = span.record if twin is None else twin.record
+        if record is not None:
+            record.add(stage, own)
+        else:
+            self._others[stage] += own
+            self._other_compiles += stage == "compile"
+        if self._keep_spans and twin is None:
+            shown = record.function.name if record is not None else span.name
+            thread = threading.current_thread().name
+            signature = str(record.trace.signature) if record is not None and record.trace is not None else ""
+            self._spans.append([stage, shown, self.clock + span.start, span.end - span.start, thread, signature, self.phase])
+
+    def _compare(self, record: Record) -> None:
+        """Whether this was traced before: in this test, or by an earlier one."""
+        trace = record.trace
+        assert trace is not None
+        keys = {trace.signature.key, trace.signature.default_key}
+        for key in keys:
+            groups = self._groups.setdefault((trace.layers, trace.slot, key), [])
+            group = next((g for g in groups if same(g[-1], record)), None)
+            if group is None:
+                groups.append(Group([record]))
+                continue
+            if record.wasted is None:
+                record.wasted = "test"
+                record.difference = _nearest(group, trace)
+            group.append(record)
+        earlier = self._earlier.setdefault((trace.layers, trace.signature.key), [])
+        if record.wasted is None:
+            for nodeid, other in reversed(earlier):
+                if nodeid != self.nodeid and other.trace is not None and same(other, record):
+                    alive = other.trace.ref()
+                    if alive is not None and alive is not trace.ref():
+                        continue
+                    found = compare(other.trace, trace)
+                    if all(d.cause in ("function", "body", "rewrapped", "caches cleared") for d in found):
+                        record.wasted, record.difference = "run", found[0]
+                        break
+        earlier.append((self.nodeid, record))
+        del earlier[:-_REMEMBERED]
+
+    def repeated(self) -> list[Group]:
+        """The groups of this test's call phase with more than one trace, the largest first. Nothing that a guard judges."""
+        with self._lock:
+            found: dict[int, Group] = {}
+            for groups in self._groups.values():
+                for group in groups:
+                    called = Group(r for r in group if r.phase == "call" and not self._exempt(r))
+                    if len(called) > 1:
+                        found.setdefault(id(called[-1]), called)
+            return sorted(found.values(), key=len, reverse=True)
+
+    def _exempt(self, record: Record) -> bool:
+        trace = record.trace
+        if trace is None or record.guarded or self.guarded.intersection(trace.codes):
+            return True
+        return record.looked_at and not record.compiles
+
+    # -- plain data
+
+    def _payload(self) -> Payload | None:
+        functions: dict[Function, int] = {}
+        records = []
+        for record in self.records:
+            trace = record.trace
+            row: Payload = {
+                "function": functions.setdefault(record.function, len(functions)),
+                "phase": record.phase,
+                "thread": record.thread,
+                "start": self.clock + record.start,
+                "seconds": {stage: record.seconds.get(stage, 0.0) for stage in STAGES},
+                "compiles": record.compiles,
+                "traced": trace is not None,
+            }
+            if trace is not None:
+                text = plain(trace.signature)
+                row.update(
+                    signature=trace.signature.render(limit=300),
+                    key=hashlib.sha1(text.encode()).hexdigest()[:16],
+                    traced_for=trace.traced_for,
+                    inside=trace.inside.name if trace.inside is not None else None,
+                    call_site=_site(trace.call_site),
+                    test_site=_site(record.test_site),
+                    wasted=record.wasted,
+                    cause=record.difference.title if record.difference is not None else None,
+                    rule=rule(trace, record.difference) if record.difference is not None else None,
+                    allowed=record.allowed,
+                )
+            records.append(row)
+        if not (self.nodeid or records or any(self._others.values())):
+            return None
+        return {
+            "test": self.nodeid,
+            "attempt": self._attempts.get(self.nodeid, 0),
+            "functions": [[*function[:-1], list(function.kinds)] for function in functions],
+            "records": records,
+            "others": dict(self._others),
+            "other_compiles": self._other_compiles,
+            "problems": list(self._problems),
+            "spans": self._spans,
+            "phases": self._phases,
+        }
+
+
+def function_of(function: Unwrapped) -> Function:
+    written = [o for o in function.objects if isinstance(o, FunctionType)]
+    module = str(getattr(written[-1], "__module__", "") or "") if written else ""
+    code = function.codes[-1] if function.codes else None
+    kinds = tuple(kind.lstrip("_") for kind in function.kinds if kind != "jit")
+    return Function(
+        function.name, function.qualname, module, function.filename, function.line, _column(code), kinds,
+    )  # fmt: skip
+
+
+def _column(code: CodeType | None) -> int:
+    """Where on its line a function begins, so that two lambdas of one line are two; 0 where Python does not say."""
+    if code is None or not hasattr(code, "co_positions"):
+        return 0
+    columns = (position[2] for position in code.co_positions() if position[0] == code.co_firstlineno)
+    return next((column for column in columns if column), 0)
+
+
+def _holds(function: Unwrapped, trace: Trace) -> Any:
+    """What the function captures, and what its static arguments hold that compare by identity."""
+    from pytest_jitcache.recorder import _identity_tokens
+
+    statics = []
+    for argument in trace.signature.arguments:
+        for token in _identity_tokens(argument):
+            value = token.ref()
+            if value is not None:
+                statics.append(content(value))
+    return (content(function.objects[0]) if function.objects else None, statics)
+
+
+def same(earlier: Record, later: Record) -> bool:
+    """Whether a later trace is of the same function, and of the same static arguments, as an earlier one."""
+    a, b = earlier.trace, later.trace
+    if a is None or b is None or earlier.holds is None or later.holds is None:
+        return False
+    alike = a.ref() is not None and a.ref() is b.ref()
+    return (alike or bool(earlier.holds[0] == later.holds[0])) and bool(earlier.holds[1] == later.holds[1])
+
+
+def _nearest(group: Group, trace: Trace) -> Difference:
+    found = [compare(r.trace, trace) for r in group[-8:] if r.trace is not None]
+    return min(found, key=len)[0]
+
+
+def own_code(function: Function) -> bool:
+    """Whether the user wrote it: not JAX, not an installed library, not the standard library."""
+    return bool(function.line) and not is_library(function.filename)
+
+
+def _site(site: Any) -> list[Any] | None:
+    return [site.filename, site.line, site.function] if site is not None else None
+
+
+def plain(signature: Signature) -> str:
+    """The signature as text that is the same in each process, without what is no part of its key (weak types)."""
+    parts = (f"{a.name}={''.join(_plain(a.tree))}" for a in signature.arguments if a.passed != "omitted")
+    return "; ".join(parts)
+
+
+def _plain(tree: Node | Leaf) -> Iterator[str]:
+    if isinstance(tree, Leaf):
+        yield re.sub(r"0x[0-9a-f]+", "0x", tree.text) if tree.form == "static" else f"{tree.dtype}{list(tree.shape)}"
+        return
+    yield getattr(tree.type, "__name__", "") + "("
+    for entry, child in zip(tree.entries, tree.children, strict=False):
+        yield entry
+        yield from _plain(child)
+    yield ")"

@@ -1,0 +1,77 @@
+"""The verdict of `--jitcache-strict` on one test."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_jitcache import report
+from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.suite.session import Function, Group, Session, own_code
+
+MARK = "jitcache_allow"
+
+
+def findings(session: Session, allow: Sequence[str]) -> list[Group]:
+    """What the running test retraces and may not, the worst first, one group a function."""
+    found: dict[Function, Group] = {}
+    for group in session.repeated():
+        function = group[-1].function
+        if not own_code(function):
+            continue
+        if is_allowed(function, allow):
+            for record in group:
+                record.allowed = True
+            continue
+        found.setdefault(function, group)
+    return list(found.values())
+
+
+def is_allowed(function: Function, allow: Sequence[str]) -> bool:
+    """Whether the ini option `jitcache_allow` names the function."""
+    name = f"{function.module}.{function.qualname}"
+    names = (name, name.replace(".<locals>", ""))
+    return any(fnmatch.fnmatchcase(one, pattern) for one in names for pattern in allow)
+
+
+def error(found: Sequence[Group]) -> RetraceError:
+    """The failure, in the words of the fixture, with the way out at its end."""
+    worst, *others = found
+    traces = [record.trace for record in worst if record.trace is not None]
+    for record in worst:
+        if record.trace is not None and record.trace.test_site is None:
+            record.trace.test_site = record.test_site
+    text = report.retraced("traced", traces, 1, "signature", None)
+    if others:
+        names = ", ".join(f"{group[-1].function.name} {len(group)}x" for group in others[:5])
+        text += f"\nalso: {names}{', ...' if len(others) > 5 else ''}"
+    function = worst[-1].function
+    name = f"{function.module}.{function.qualname}".replace(".<locals>", "")
+    text += (
+        f"\nIf this is meant: @pytest.mark.{MARK}(reason=...) on the test, or `{name}` in the ini option {MARK}."
+    )
+    result = RetraceError(text, traces, report.everything(traces))
+    site = traces[-1].test_site
+    if site is not None:
+        result.line = site.line
+    return result
+
+
+def reason(item: pytest.Item) -> str | None:
+    """Why a test may retrace, or None if it may not.
+
+    Raises:
+        pytest.UsageError: the mark has no reason.
+    """
+    mark = item.get_closest_marker(MARK)
+    if mark is None:
+        return None
+    given = mark.kwargs.get("reason")
+    if mark.args or set(mark.kwargs) != {"reason"} or not isinstance(given, str) or not given.strip():
+        written = ", ".join([*map(repr, mark.args), *(f"{k}={v!r}" for k, v in mark.kwargs.items())])
+        raise pytest.UsageError(
+            f'{item.nodeid}: the mark {MARK} takes one argument, reason="why it is traced again"; got {MARK}({written}).'
+        )
+    return given

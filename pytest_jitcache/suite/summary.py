@@ -1,0 +1,132 @@
+"""`--jitcache-summary`: the table at the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_jitcache.places import show as show_path
+from pytest_jitcache.suite.options import Settings
+from pytest_jitcache.suite.totals import FunctionTotals, Totals
+
+_BAR = 10
+
+
+def show(terminal: pytest.TerminalReporter, totals: Totals, limit: int) -> None:
+    """The section of the summary, or one line where there is nothing to say."""
+    if totals.empty:
+        terminal.write_line("jitcache: nothing was traced or compiled in this run.")
+        return
+    if terminal.verbosity < -1:
+        terminal.write_line(f"jitcache: {headline(totals)}")
+        return
+    terminal.section("jitcache: tracing and compiling")
+    terminal.write_line(headline(totals), bold=True)
+    functions = totals.worst()
+    wasted = sum(f.wasted for f in functions)
+    if wasted:
+        seconds = sum(f.wasted_seconds for f in functions)
+        concerned = sum(bool(f.wasted) for f in functions)
+        terminal.write_line(
+            f"wasted: {_seconds(seconds)} on {_many(wasted, 'trace')} that had been made before, "
+            f"of {_many(concerned, 'function')}",
+            yellow=True,
+        )
+    if totals.other_compiles or any(totals.others.values()):
+        spent = _seconds(sum(totals.others.values()))
+        terminal.write_line(f"JAX's own operations outside of jit: {spent}, {_many(totals.other_compiles, 'compile')}")
+    if functions:
+        _table(terminal, functions[:limit])
+        if len(functions) > limit:
+            rest = sum(f.cost for f in functions[limit:])
+            terminal.write_line(f"... and {_many(len(functions) - limit, 'more function')} for {_seconds(rest)}")
+
+
+def headline(totals: Totals) -> str:
+    """Where the time went, in one line."""
+    seconds = totals.seconds
+    spent = sum(seconds.values())
+    share = f", {100 * spent / totals.wall:.0f} % of {_seconds(totals.wall)}" if totals.wall else ""
+    if totals.workers:
+        share += f" in {_many(totals.workers, 'worker')}"
+    return (
+        f"{_seconds(spent)}{share}: tracing {_seconds(seconds['trace'])}, lowering {_seconds(seconds['lower'])}, "
+        f"compiling {_seconds(seconds['compile'])} ({_many(totals.compiles, 'compile')})"
+    )
+
+
+def _table(terminal: pytest.TerminalReporter, functions: Sequence[FunctionTotals]) -> None:
+    bars = terminal.hasmarkup
+    most = max(f.cost for f in functions) or 1.0
+    head = f"{'seconds':>8}  {'traces':>6}  {'signatures':>10}  {'wasted':>6}  {'wasted s':>8}  {'compiles':>8}  {'tests':>5}  function"
+    terminal.write_line("")
+    terminal.write_line(" " * (_BAR + 1) * bars + head, bold=True)
+    for total in functions:
+        if bars:
+            terminal.write(f"{_bar(total.cost / most):<{_BAR}} ", cyan=True)
+        terminal.write(
+            f"{total.cost:8.3f}  {total.traces:6}  {len(total.signatures):10}  {total.wasted:6}  {total.wasted_seconds:8.3f}  "
+            f"{total.compiles:8}  {len(total.tests):5}  ",
+            yellow=bool(total.wasted),
+        )
+        terminal.write_line(label(total))
+        if terminal.verbosity >= 0:
+            for line in _details(total):
+                terminal.write_line(" " * (_BAR + 1) * bars + " " * 10 + line)
+
+
+def label(total: FunctionTotals) -> str:
+    """A function by name, with the wrappers around it, and its place."""
+    f = total.function
+    inner = f.qualname.replace(".<locals>", "") or f.name
+    for kind in reversed(f.kinds[:-1]):
+        inner = f"{kind}({inner})"
+    return f"{inner}  {show_path(f.filename)}:{f.line}"
+
+
+def _details(total: FunctionTotals) -> list[str]:
+    lines = []
+    if total.wasted:
+        (cause, rule), _ = max(total.causes.items(), key=lambda item: item[1])
+        found = f"; flake8 finds it as {rule}" if rule else ""
+        lines.append(f"traced again: {cause}{found}")
+    tests = sorted(total.tests, key=lambda test: -total.tests[test])
+    named = [test or "collection" for test in tests[:2]]
+    more = f" and {len(tests) - 2} more" if len(tests) > 2 else ""
+    lines.append(f"in {', '.join(named)}{more}")
+    return lines
+
+
+def _bar(share: float) -> str:
+    eighths = round(share * _BAR * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def notes(
+    terminal: pytest.TerminalReporter, settings: Settings, stale: Sequence[str], unwritten: Sequence[str], totals: Totals
+) -> None:
+    """What else the user has to know: stale entries of the baseline, files that were not written, tests not seen whole."""
+    for line in unwritten:
+        terminal.write_line(f"jitcache: {line}", red=True)
+    if stale and settings.baseline is not None:
+        entries = f"{len(stale)} stale entr{'y' if len(stale) == 1 else 'ies'}"
+        terminal.write_line(f"jitcache: {entries} in {settings.baseline.name} (--jitcache-update-baseline drops them):", yellow=True)
+        for entry in stale:
+            terminal.write_line(f"  {entry}")
+    if settings.update_baseline and settings.baseline is not None and not unwritten:
+        terminal.write_line(f"jitcache: baseline written to {settings.baseline}")
+    problems = totals.problems
+    if problems:
+        test, texts = next(iter(problems.items()))
+        terminal.write_line(
+            f"jitcache: {_many(len(problems), 'test')} not seen whole, first {test or 'the collection'}: {texts[0]}", yellow=True
+        )
