@@ -18,8 +18,9 @@ from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
 from flake8_jitcache.places import describe_loop, functions_around, place_of
 from flake8_jitcache.reach import Reach, Region, Root
-from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Scope, start
+from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Function, Scope, start
 from flake8_jitcache.timing import Life, Timing
+from flake8_jitcache.uses import Use
 from flake8_jitcache.values import Values
 
 # What an object and the one that takes its name after it have in common: a step's new array has the old one's shape, a
@@ -72,6 +73,8 @@ class Captured:
             for stale in candidates:
                 if self._in_region(stale.change.node, region):
                     continue  # code that runs while tracing: it counts traces, or leaks a tracer
+                if self._is_asked(creation.node, stale.spelled):
+                    continue  # `if FLAG: ... else: jit(f)`: the jitted function runs with one value only
                 if self._timing.is_stale(life, stale.change.node):
                     yield stale
                 elif stale.code in ("JIT201", "JIT202") and (
@@ -83,20 +86,40 @@ class Captured:
     def _in_region(self, node: ast.AST, region: Region) -> bool:
         return any(function in region.functions for function in functions_around(self._source, node))
 
+    def _is_asked(self, node: ast.AST, name: str) -> bool:
+        """Whether a place runs only where a name has some value."""
+        return any(
+            isinstance(parent, (ast.If, ast.IfExp))
+            and self._source.fields[child] in ("body", "orelse")
+            and any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(parent.test))
+            for child, parent in self._source.ancestors(node)
+        )
+
     def _life(self, creation: Creation, root: Root) -> Life:
         """How long the trace of a jitted function lives, and where the function is used."""
         target = self._module.targets.of(creation)
         remade = root.bound or (target.kind in ("partial", "transform", "method") and target.again == "traces")
         made = creation.node if remade and creation.definition is None else root.function
         home = place_of(self._source, made).function
-        kept = home is None
-        if not kept:
-            if creation.definition is not None:
-                fate = self._module.fates.of_definition(creation.definition, creation.node)
-            else:
-                fate = self._module.fates.of(creation.node)
-            kept = bool(fate.kept or fate.returned)
-        return Life(home, kept, made, tuple(self._module.uses.of(creation)))
+        uses = self._module.uses.of(creation)
+        kept = home is None or self._outlives(creation, home, uses)
+        return Life(home, kept, made, tuple(uses))
+
+    def _outlives(self, creation: Creation, home: Function, uses: list[Use]) -> bool:
+        """Whether a jitted function outlives the call that made the function object in it."""
+        if place_of(self._source, creation.node).function is not home:
+            # Made in one function and jitted in another, as by a helper: what the helper returns does not outlive it.
+            holders = {home, *functions_around(self._source, home)}
+            return any(
+                use.kind == "kept"
+                or (use.kind == "returned" and holders & set(functions_around(self._source, use.node)[:1]))
+                for use in uses
+            )
+        if creation.definition is not None:
+            fate = self._module.fates.of_definition(creation.definition, creation.node)
+        else:
+            fate = self._module.fates.of(creation.node)
+        return bool(fate.kept or fate.returned)
 
     def _is_second(self, stale: Stale, life: Life) -> bool:
         """Whether a local had a value before the jitted function was made."""

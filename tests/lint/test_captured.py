@@ -357,6 +357,32 @@ GLOBALS = {
             for _ in range(3):
                 print(f(1.0))
     """,
+    "jitted_with_one_value_only": """
+        DISABLED = False
+        def maybe_jit(fn):
+            if DISABLED:
+                return fn
+            else:
+                return jit(fn)
+        def loop(x):
+            return x if DISABLED else -x
+        fast = maybe_jit(loop)
+        def disable():
+            global DISABLED
+            DISABLED = True
+    """,
+    "made_and_dropped_around_a_helper_that_jits": """
+        FLAG = False
+        def compiled(fn):
+            return jit(fn)
+        def run(x, k):
+            def step(v):
+                return v * k if FLAG else v
+            return compiled(step)(x)
+        def toggle():
+            global FLAG
+            FLAG = True
+    """,
     "read_on_the_host": """
         LABEL = "a"
         def log(x):
