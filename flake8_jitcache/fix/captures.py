@@ -69,8 +69,6 @@ def captures(document: Document, function: Function, changing: set[str], static:
     _name(document, function, result)
     for capture in result:
         capture.use = Uses(document.module).of(capture.reads, function, static)
-        if capture.use is Use.ARRAY and not any(_is_operand(document, read) for read in capture.reads):
-            capture.use = _unproved(document, capture)
     return result
 
 
@@ -123,13 +121,6 @@ def _path(document: Document, load: ast.Name, *, of_arrays: bool) -> ast.expr:
             raise Refused(f"it calls `{ast.unparse(parent)}`")
         node, parent = parent, around
     return node
-
-
-def _unproved(document: Document, capture: Capture) -> Use:
-    """The use of a value of which no operand shows that it is an array: a method or attribute of that name may belong to
-    anything; a value that is only passed on to JAX, returned or compared is an array or the code fails either way."""
-    on_attributes = any(isinstance(document.source.parents[read], ast.Attribute) for read in capture.reads)
-    return Use.TREE if on_attributes else capture.use
 
 
 def _is_receiver(document: Document, load: ast.Name) -> bool:

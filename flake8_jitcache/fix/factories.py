@@ -69,8 +69,8 @@ def _assumptions(document: Document, factory: Definition) -> list[str]:
         unsure.append(f"what else `{factory.name}` is called with")
     if not unsure:
         return []
-    names = ", ".join(f"`{one}`" if not one.startswith("what") else one for one in dict.fromkeys(unsure))
-    return [f"{names} is hashable, and takes few different values, each of which `functools.cache` keeps"]
+    names = " and ".join(one if one.startswith("what") else f"`{one}`" for one in dict.fromkeys(unsure))
+    return [f"{names} can be hashed, and only few different values come, each of which `functools.cache` keeps"]
 
 
 def _is_jitted(document: Document, value: ast.expr) -> bool:

@@ -30,7 +30,7 @@ _STEPS = 200
 class Use(IntEnum):
     """What a use needs of a value, the more demanding last."""
 
-    ARRAY = 0  # it is an operand: any number or array will do, traced or not
+    ARRAY = 0  # it is an operand, so it is a number or an array, and may be traced
     TREE = 1  # it is indexed or passed on: it may be a container, or anything
     STATIC = 2  # its Python value decides: control flow, a shape, an axis, text
     CALLED = 3  # it is a function
@@ -43,11 +43,13 @@ class Uses:
         self._module = module
         self._source = module.source
         self._seen: set[object] = set()
+        self._proved = False
 
     def of(self, reads: Iterable[ast.expr], function: Function, static: frozenset[str] = frozenset()) -> Use:
         """The most demanding use that `function` makes of what `reads` evaluate to. `static` are its own parameters
         that JAX does not trace."""
         self._seen = set()
+        self._proved = False
         self._function = function
         self._traced = {
             parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -58,14 +60,19 @@ class Uses:
         for parameter, default in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
             if default is not None:
                 self._traced.discard(parameter.arg)
-        return max((self._of(read) for read in reads), default=Use.ARRAY)
+        return self._proved_or_tree(max((self._of(read) for read in reads), default=Use.ARRAY))
+
+    def _proved_or_tree(self, found: Use) -> Use:
+        """Where no operand shows that a value is a number or an array, it may be anything."""
+        return max(found, Use.ARRAY if self._proved else Use.TREE)
 
     def of_parameter(self, function: Function, name: str) -> Use:
         """The most demanding use that a function of the file makes of one of its parameters."""
         self._seen = set()
         self._function = function
         self._traced = set()
-        return self._parameter(function, name)
+        self._proved = False
+        return self._proved_or_tree(self._parameter(function, name))
 
     # ---------------------------------------------------------------- upwards
 
@@ -117,6 +124,7 @@ class Uses:
             isinstance(other, ast.Constant) and isinstance(other.value, (str, bytes))
         ):
             return Use.STATIC
+        self._proved = True
         return Use.ARRAY if self._is_traced(other) else self._of(parent)
 
     def _compared(self, node: ast.expr, parent: ast.Compare) -> Use:
@@ -128,6 +136,7 @@ class Uses:
             return Use.STATIC
         if any(isinstance(other, ast.Constant) and isinstance(other.value, str) for other in others):
             return Use.STATIC
+        self._proved = self._proved or not all(isinstance(op, (ast.Eq, ast.NotEq)) for op in parent.ops)
         return Use.ARRAY if all(self._is_traced(other) for other in others) else self._of(parent)
 
     def _returned(self, node: ast.Return | ast.Lambda) -> Use:
@@ -135,6 +144,7 @@ class Uses:
         if isinstance(node, ast.Return):
             function = next(p for _, p in self._source.ancestors(node) if isinstance(p, FUNCTIONS))
         if function is self._function:
+            self._proved = True  # what a jitted function returns is an array
             return Use.ARRAY
         if function in self._entered and isinstance(function, FUNCTIONS):
             calls = self._module.definitions.calls_of(function)
@@ -186,12 +196,14 @@ class Uses:
     def _attribute(self, node: ast.Attribute) -> Use:
         if node.attr in STATIC_ATTRIBUTES:
             return Use.ARRAY  # known while tracing, of a traced value too
-        if node.attr in ARRAY_ATTRIBUTES:
-            return self._of(node) if node.attr != "at" else Use.ARRAY
         parent = self._source.parents[node]
-        if node.attr in ARRAY_METHODS and isinstance(parent, ast.Call) and parent.func is node:
-            return self._of(parent)
-        return Use.CALLED
+        method = node.attr in ARRAY_METHODS and isinstance(parent, ast.Call) and parent.func is node
+        if node.attr not in ARRAY_ATTRIBUTES and not method:
+            return Use.CALLED
+        proved = self._proved  # what others have such an attribute of, too, proves nothing of its owner
+        found = Use.ARRAY if node.attr == "at" else self._of(parent if method else node)  # type: ignore[arg-type]
+        self._proved = proved
+        return found
 
     # ---------------------------------------------------------------- into calls
 
@@ -201,11 +213,13 @@ class Uses:
             return Use.CALLED
         if dotted and all(name.startswith("jax.") for name in dotted) and dotted <= ARRAY_ARGUMENTS.keys():
             if keyword is not None:
-                return Use.ARRAY if keyword in ARRAY_KEYWORDS else Use.STATIC
+                return self._operand_of_jax() if keyword in ARRAY_KEYWORDS else Use.STATIC
             if any(isinstance(argument, ast.Starred) for argument in call.args):
                 return Use.TREE
             allowed = min(ARRAY_ARGUMENTS[name] for name in dotted)
-            return Use.ARRAY if call.args.index(node) < allowed else Use.STATIC
+            if call.args.index(node) >= allowed:
+                return Use.STATIC
+            return Use.ARRAY if any(name.startswith("jax.tree") for name in dotted) else self._operand_of_jax()
         if dotted <= SHAPE_FUNCTIONS | {"len"} and dotted:
             return Use.ARRAY
         if dotted == {"abs"}:
@@ -217,7 +231,7 @@ class Uses:
             return self._into(node, call, keyword, functions[0])
         if isinstance(call.func, ast.Attribute) and not dotted and call.func.attr in ARRAY_METHODS:
             if keyword is None and node in call.args and call.args.index(node) < ARRAY_METHODS[call.func.attr]:
-                return Use.ARRAY
+                return self._operand_of_jax()
             return Use.STATIC
         if isinstance(call.func, ast.Call) and call.func.args:
             wrapped = self._module.names.dotted(call.func.func)
@@ -225,6 +239,11 @@ class Uses:
             if wrapped & known.TRANSFORMS and len(inner) == 1 and keyword is None and node in call.args:
                 return self._into(node, call, keyword, inner[0])
         return Use.TREE
+
+    def _operand_of_jax(self) -> Use:
+        """JAX takes it as an array, and would refuse anything else."""
+        self._proved = True
+        return Use.ARRAY
 
     def _into(self, node: ast.expr, call: ast.Call, keyword: str | None, function: Function) -> Use:
         """A value that is passed to a function of this file: follow the parameter."""

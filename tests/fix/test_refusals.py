@@ -274,6 +274,23 @@ ASSUMES = {
         """,
         "`table` holds arrays and numbers only, and none of them decides a shape or control flow",
     ),
+    "passed_on_and_not_used": (
+        """
+        def helper(v, word):
+            return v * 2
+
+        def step(x, word):
+            return jax.jit(lambda v: helper(v, word))(x)
+        """,
+        "`word` holds arrays and numbers only, and none of them decides a shape or control flow",
+    ),
+    "method_that_not_only_arrays_have": (
+        """
+        def step(x, table):
+            return jax.jit(lambda v: v * table.sum())(x)
+        """,
+        "`table` holds arrays and numbers only, and none of them decides a shape or control flow",
+    ),
     "settings_of_another_module": (
         """
         import settings
