@@ -205,7 +205,10 @@ def run_case(path, head, options):
         )
         command = [
             options.python, "-m", "pytest", "-c", str(folder / "pytest.ini"), "--rootdir", str(path.parent),
-            "-p", "no:cacheprovider", "-p", "case_report_plugin", *shlex.split(options.extra),
+            "-p", "no:cacheprovider",
+            # pytest-asyncio warns while it starts, which `-W error` in a case turns into an internal error
+            "-p",
+            "no:asyncio", "-p", "case_report_plugin", *shlex.split(options.extra),
             str(path), *shlex.split(head.get("args", "").replace("{tmp}", str(folder / "files"))),
         ]  # fmt: skip
         with open(folder / "output", "wb") as sink:
