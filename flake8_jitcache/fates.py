@@ -59,15 +59,23 @@ class Fate:
 
 @dataclass
 class _Walk:
-    """One walk from `home`, where the value is made. A walk inside another shares what it has seen."""
+    """One walk from `home`, where the value is made. A walk inside another shares what it has seen.
+
+    each: the loops that take the value out of a container of such values, once each.
+    """
 
     home: ast.AST
     fate: Fate = field(default_factory=Fate)
     seen: set[object] = field(default_factory=set)
+    each: frozenset[ast.AST] = frozenset()
 
     def within(self, home: ast.AST | None = None) -> _Walk:
         """A walk with a fate of its own that does not go anywhere twice."""
-        return _Walk(home or self.home, Fate(), self.seen)
+        return _Walk(home or self.home, Fate(), self.seen, self.each)
+
+    def over(self, loop: ast.AST) -> _Walk:
+        """The same walk, inside a loop over a container that holds the value."""
+        return _Walk(self.home, self.fate, self.seen, self.each | {loop})
 
 
 class Fates:
@@ -191,7 +199,9 @@ class Fates:
         elif isinstance(parent, (ast.For, ast.AsyncFor)):
             if place == "iter":
                 for binding in self._bound_by(parent):
-                    self._binding(binding, walk)
+                    self._binding(binding, walk.over(parent))
+        elif isinstance(parent, ast.AugAssign):
+            self._put_into(parent.target, walk)
         elif isinstance(parent, ast.withitem):
             walk.fate.passed.append(parent)
         # Everything else looks at the value (a comparison, a test, an expression statement) and lets it go.
@@ -356,16 +366,16 @@ class Fates:
     # ---------------------------------------------------------------- calls
 
     def _called(self, call: ast.Call, walk: _Walk) -> None:
-        if self._is_looped(call, walk.home):
+        if self._is_looped(call, walk):
             walk.fate.looped.append(call)
         else:
             walk.fate.calls.append(call)
 
-    def _is_looped(self, node: ast.AST, home: ast.AST) -> bool:
-        """Whether a loop that does not make the value anew repeats a node."""
+    def _is_looped(self, node: ast.AST, walk: _Walk) -> bool:
+        """Whether a loop that neither makes the value anew nor takes each one once repeats a node."""
         source = self._source
+        home = walk.home
         making = {id(parent) for _, parent in source.ancestors(home)}
-        branches: list[ast.AST] = []
         for child, parent in source.ancestors(node):
             if isinstance(parent, FUNCTIONS) and source.fields[child] == "body":
                 break
@@ -373,9 +383,8 @@ class Fates:
                 if is_repeated(parent, source.fields[child]) and self._is_guarded(home, parent, node):
                     return True
                 continue
-            if is_repeated(parent, source.fields[child]):
+            if is_repeated(parent, source.fields[child]) and parent not in walk.each:
                 return True
-            branches.append(parent)
         return False
 
     def _is_guarded(self, home: ast.AST, loop: ast.AST, node: ast.AST) -> bool:
@@ -455,7 +464,7 @@ class Fates:
             if binding.kind == "parameter":
                 for load in self._loads(binding):
                     self._load(load, binding, inside)
-        looped = self._is_looped(call, walk.home)
+        looped = self._is_looped(call, walk)
         walk.fate.kept += inside.fate.kept
         walk.fate.passed += inside.fate.passed
         if inside.fate.looped or (inside.fate.calls and looped):
@@ -546,16 +555,9 @@ class Fates:
             for binding in bindings:
                 for load in self._source.references.get((scope, binding.name), ()):
                     if self._source.scopes[load].function is scope.function:
-                        self._element(load, comprehension, walk)
+                        self._value(load, walk.over(comprehension))
                     else:
                         walk.fate.kept.append(load)
-
-    def _element(self, load: ast.Name, comprehension: ast.AST, walk: _Walk) -> None:
-        """An element of an iterated container: each is called once per iteration, which is once per element."""
-        inside = walk.within(load)
-        self._value(load, inside)
-        for name in ("calls", "looped", "kept", "passed", "returned"):
-            getattr(walk.fate, name).extend(getattr(inside.fate, name))
 
     def _returned(self, node: ast.Return, index: int | None, walk: _Walk) -> None:
         for function in _functions_from(self._source, node):

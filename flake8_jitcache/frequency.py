@@ -157,6 +157,9 @@ class Frequency:
             return False
         if function.name in TEST_METHODS or (_TEST_NAME.match(function.name) and self._may_be_test(function)):
             return True
+        owner = class_of(self._source, function)
+        if owner is not None and any(base.endswith("TestCase") for base in self._definitions.bases(owner)):
+            return True  # a helper of a test case's tests
         return any(
             self._names.dotted(d.func if isinstance(d, ast.Call) else d) & known.FIXTURES
             for d in function.decorator_list

@@ -5,6 +5,8 @@ What each does to JAX's caches was measured; `JIT105`'s page says how.
 
 from __future__ import annotations
 
+import re
+
 JITS = frozenset(
     {
         "jax.jit",
@@ -75,6 +77,18 @@ CONTROL_FLOW: dict[str, tuple[int, ...]] = {
 # Those of them that run their function many times.
 DEVICE_LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop"})
 CONTROL_FLOW_KEYWORDS = frozenset({"f", "body_fun", "cond_fun", "true_fun", "false_fun", "branches", "fn"})
+
+# Makers of named tuples of functions: `net.apply` and `tx.update` are fields there, the same function each time.
+_FIELD_MAKERS = re.compile(
+    r"(haiku\.(transform|transform_with_state|without_apply_rng|without_state|multi_transform\w*)"
+    r"|optax\.[a-z_.]+|blackjax\.[a-z_.]+|jax\.example_libraries\.optimizers\.\w+)"
+)
+
+
+def gives_fields(dotted: frozenset[str]) -> bool:
+    """Whether a call gives a named tuple, so that its attributes are no bound methods."""
+    return any(_FIELD_MAKERS.fullmatch(name) for name in dotted)
+
 
 # Calls that run what they are given once per element, at once.
 MAPS = frozenset(
@@ -184,7 +198,9 @@ STABLE_BASES = frozenset(
 )
 
 # Modules whose methods run inside a transform of their library's, so traced.
-TRACED_BASES = frozenset({"flax.linen.Module", "haiku.Module"})
+TRACED_BASES = frozenset(
+    {"flax.linen.Module", "haiku.Module", "haiku._src.module.Module", "praxis.base_layer.BaseLayer"}
+)
 
 # Mutable things, by the dotted name of what makes them.
 NUMPY_ARRAYS = frozenset(

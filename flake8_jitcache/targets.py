@@ -184,7 +184,10 @@ class Targets:
             return Target("method", node) if inner.is_fresh else UNKNOWN
         if isinstance(receiver, ast.Name):
             values = [b.value for b in self._source.reaching(receiver) if b.kind == "assign"]
-            if values and all(isinstance(v, ast.Call) and self._is_made(v) for v in values):
+            calls = [v for v in values if isinstance(v, ast.Call) and self._is_made(v)]
+            if calls and len(calls) == len(values):
+                if all(known.gives_fields(self._names.dotted(call.func)) for call in calls):
+                    return _costliest([self._settled(self.classify(call)) for call in calls])
                 return Target("method", node)
         return UNKNOWN
 

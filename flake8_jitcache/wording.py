@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from flake8_jitcache import known
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
-from flake8_jitcache.places import class_of, describe_loop
-from flake8_jitcache.scopes import DEFINITIONS, Function, Scope
+from flake8_jitcache.places import class_of, describe_loop, functions_around, loops_around, place_of
+from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope
 from flake8_jitcache.targets import Target
 
 
@@ -22,128 +24,299 @@ class Occasion:
     def __str__(self) -> str:
         if self.loop is not None:
             return f"on each iteration of {describe_loop(self.loop)}"
-        if self.function is None:
-            return "once"
-        if isinstance(self.function, ast.Lambda):
-            return f"on each call of the lambda in line {self.function.lineno}"
-        return f"on each call of `{self.function.name}`"
+        return "once" if self.function is None else f"on each call of {_named(self.function)}"
 
 
 def wording(
     module: Module, code: str, creation: Creation, target: Target, occasion: Occasion, factory: Function | None
 ) -> str:
     """The text of one finding, without its code."""
-    node = creation.node
-    varying = varying_options(module, creation)
-    again = "and compiled " if target.again == "traces" else ""
-    cost = f"so JAX traces {again}it again each time".replace("traces and compiled it", "traces and compiles it")
-    if target.again == "compiles":
-        cost = "so JAX compiles it again each time (its trace is found again)"
-    if code == "JIT101":
-        return f"a jitted lambda is made anew {occasion} and dropped, {cost}; {_hoist(module, target, occasion)}"
-    if code == "JIT102":
+    return _Wording(module, creation, target, occasion, factory).of(code)
+
+
+@dataclass(frozen=True)
+class _Wording:
+    module: Module
+    creation: Creation
+    target: Target
+    occasion: Occasion
+    factory: Function | None
+
+    def of(self, code: str) -> str:
+        occasion, target = self.occasion, self.target
+        cost = "so JAX traces and compiles it again each time"
+        if target.again == "compiles":
+            cost = "so JAX compiles it again each time (its trace is found again)"
+        if code == "JIT101":
+            return f"a jitted lambda is made anew {occasion} and dropped, {cost}; {self._hoist()}"
+        if code == "JIT102":
+            return f"a jitted partial is made anew {occasion} and dropped, {cost}; {self._unbind()}"
+        if code == "JIT103":
+            name = getattr(target.function, "name", "function")
+            return f"the jitted function `{name}` is defined anew {occasion} and dropped, {cost}; {self._hoist()}"
+        if code == "JIT104":
+            return (
+                f"a method is looked up on its object and jitted anew {occasion}, and a bound method is a new object "
+                f"each time, {cost}; {self._method()}"
+            )
+        if code == "JIT105":
+            made = f"the result of `{target.made_by}`" if target.made_by else "the result of a call"
+            return (
+                f"{made} is jitted anew {occasion} and dropped, {cost}; make the jitted function once, {self._keep()}"
+            )
+        if code == "JIT106":
+            return self._dropped_factory()
+        if code == "JIT107":
+            return (
+                f"a function that does not change is wrapped in a jit {occasion}; its trace is kept, but the wrapper "
+                f"is made again each time, which costs more than a warm call; {self._wrap_once()}"
+            )
+        if code == "JIT191":
+            if occasion.function is None:
+                return "a jit is made in code that runs once and is not kept; at module level it could be used again"
+            return (
+                f"a jit is made {occasion} and used only in that call; made once at module level it would be traced "
+                "once for all calls"
+            )
+        return f"a jit is made {occasion} and kept; made at module level it would be made once"
+
+    # ---------------------------------------------------------------- remedies
+
+    def _hoist(self) -> str:
+        """For a lambda or a nested function: where its captures and its options let it move to."""
+        function = self.target.function
+        captured = [] if function is None else captures(self.module, function, self.occasion.loop)
+        varying = self._varying()
+        if varying:
+            given = f" and pass {self._as_arguments(captured)}" if captured else ""
+            return f"define it once at module level{given}, and {_one_for_each(varying)}"
+        if not captured:
+            return "it captures nothing: define it once at module level"
+        return f"define it once at module level and pass {self._as_arguments(captured)}"
+
+    def _unbind(self) -> str:
+        """For a partial: what it binds becomes arguments, if it is not of the module's own."""
+        partial = self.target.origin
+        bound: list[ast.expr] = []
+        if isinstance(partial, ast.Call):
+            bound = [*partial.args, *(keyword.value for keyword in partial.keywords)]
+        changing = self._varying() or any(True for value in bound for _ in self._locals(value))
+        if bound and not changing:
+            return "what it binds does not change: make the jitted partial once at module level"
+        if any(self._is_function(value) for value in bound[1:]):
+            return (
+                "jit one function at module level that does the same, and pass it what the bound function captures "
+                "as arguments"
+            )
         return (
-            f"a jitted partial is made anew {occasion} and dropped, {cost}; jit the function itself at module level "
-            "and pass it the bound values as arguments"
+            "jit the function itself once at module level and pass it the bound values as arguments "
+            "(static ones, where they are no arrays)"
         )
-    if code == "JIT103":
-        name = getattr(target.function, "name", "function")
+
+    def _is_function(self, value: ast.expr) -> bool:
+        return bool(self.module.definitions.functions(value)) or self.module.targets.classify(value).is_fresh
+
+    def _method(self) -> str:
+        target, module = self.target, self.module
+        method = target.function
+        receiver = target.origin.value if isinstance(target.origin, ast.Attribute) else None
+        data = "jit a function of the object's data"
+        if receiver is not None and self._is_made_here(receiver):
+            return f"{data} at module level, as the object is made anew as well"
+        if isinstance(method, DEFINITIONS):
+            owner = class_of(module.source, method)
+            if owner is not None and "equinox.Module" in module.definitions.bases(owner):
+                return f"decorate `{method.name}` with `equinox.filter_jit`"
+            if isinstance(receiver, ast.Name) and module.definitions.is_class(receiver):
+                return f"make `{method.name}` a static method and jit it once at module level"
+            if owner is not None:
+                return f"jit `{method.name}` once in `__init__` and keep it, or {data}"
+        return f"jit it once where the object is made and keep it there, or {data}"
+
+    def _keep(self) -> str:
+        """Where the jitted product of a call can be made once."""
+        target, occasion = self.target, self.occasion
+        function = target.function
+        around = functions_around(self.module.source, function) if function is not None else []
+        made_here = occasion.function is not None and occasion.function in around
+        if function is not None and made_here and not self._on_self():
+            captured = captures(self.module, function, occasion.loop)
+            if captured:
+                return f"at module level, with {self._as_arguments(captured)}"
+        used = set(self._used())
+        if occasion.loop is not None and not any(self._bound_in_loop(binding) for binding in used):
+            return "before the loop"
+        if self._on_self():
+            return "in `__init__`, and keep it on the object"
+        if not used:
+            return "at module level"
+        return f"outside of {_named(occasion.function)}, and keep it" if occasion.function else "and keep it"
+
+    def _wrap_once(self) -> str:
+        """Where a stable function can be jitted once: where it lives, or where its options are known."""
+        occasion, varying = self.occasion, self._varying()
+        homes = [binding.scope.function for binding in self._option_locals()]
+        if self.target.origin is not None:
+            homes.append(place_of(self.module.source, self.target.origin).function)
+        homes = [home for home in homes if home is not None]
+        if not homes and (occasion.function is not None or self.target.function is not None):
+            return "jit it once at module level"
+        if not homes or (occasion.loop is not None and not any(map(self._bound_in_loop, self._option_locals()))):
+            return "jit it once before the loop"
+        if occasion.function in homes:
+            return _one_for_each(varying) if varying else "jit it once at module level"
+        around = functions_around(self.module.source, self.creation.node)
+        home = next((function for function in around if function in homes), None)
+        return f"jit it once in {_named(home)}, outside of {_named(occasion.function)}"
+
+    def _dropped_factory(self) -> str:
+        factory, occasion = self.factory, self.occasion
+        name = "a lambda" if factory is None else _named(factory)
+        keep = "keep its product in a variable that lives longer, or put `functools.cache` on it"
+        if isinstance(factory, DEFINITIONS):
+            around = functions_around(self.module.source, factory)
+            if class_of(self.module.source, factory) is not None:
+                keep = "make its product once in `__init__` and keep it on the object"
+                if any("property" in self.module.names.dotted(d) for d in factory.decorator_list):
+                    keep = "make it a `functools.cached_property`"
+            elif around:
+                keep = f"move it out of {_named(around[0])} and put `functools.cache` on it, or keep its product"
+        if not self.target.is_fresh:
+            return (
+                f"{name} makes a new jit wrapper {occasion}, and it is dropped; the trace of the function inside is "
+                f"kept, but a wrapper costs more than a warm call; {keep}"
+            )
         return (
-            f"the jitted function `{name}` is defined anew {occasion} and dropped, {cost}; "
-            f"{_hoist(module, target, occasion)}"
+            f"{name} returns a newly made jitted function {occasion}, and it is dropped, so JAX traces and compiles "
+            f"it again each time; {keep}"
         )
-    if code == "JIT104":
-        return (
-            f"a method is looked up on its object and jitted anew {occasion}, and a bound method is a new object each "
-            f"time, {cost}; {_method_remedy(module, target, node)}"
+
+    def _as_arguments(self, captured: list[str]) -> str:
+        """What a function captures, as arguments; `self` can't be one, and what is called is a static one."""
+        function = self.target.function
+        assert function is not None
+        called = _called_names(function)
+        own = [name for name in captured if name in ("self", "cls")]
+        plain = [f"`{name}`" for name in captured if name not in called and name not in own]
+        static = [f"`{name}`" for name in captured if name in called and name not in own]
+        if own:
+            plain = [*plain[:3], f"what it reads of `{own[0]}`"]
+        parts = []
+        if plain:
+            parts.append(_listed(plain) + (" as arguments" if len(plain) > 1 or own else " as an argument"))
+        if static:
+            noun = "one" if plain else "argument"
+            parts.append(_listed(static) + (f" as static {noun}s" if len(static) > 1 else f" as a static {noun}"))
+        return " and ".join(parts)
+
+    # ---------------------------------------------------------------- what a place depends on
+
+    def _options(self) -> list[ast.keyword]:
+        """The options of the jit, those bound by partials too."""
+        creation = self.creation
+        if creation.definition is not None or not isinstance(creation.node, ast.Call):
+            return [keyword for keyword in creation.maker.keywords if keyword.arg is not None]
+        given = (*creation.maker.keywords, *creation.node.keywords)
+        return [k for k in given if k.arg is not None and k.arg not in ("fun", "f", "fn", "func")]
+
+    def _varying(self) -> list[str]:
+        """The options whose values depend on names of the functions around: the jit can't just move out of them."""
+        return [keyword.arg or "" for keyword in self._options() if any(True for _ in self._locals(keyword.value))]
+
+    def _option_locals(self) -> list[Binding]:
+        return [binding for keyword in self._options() for binding in self._locals(keyword.value)]
+
+    def _used(self) -> Iterator[Binding]:
+        """The locals around that the target and the options are made of."""
+        expressions: list[ast.AST] = [keyword.value for keyword in self._options()]
+        if isinstance(self.creation.target, ast.expr):
+            expressions.append(self.creation.target)
+        seen: set[Binding] = set()
+        while expressions:
+            for binding in self._locals(expressions.pop()):
+                if binding not in seen:
+                    seen.add(binding)
+                    if binding.kind == "assign" and isinstance(binding.value, ast.Call):
+                        expressions.append(binding.value)
+                    else:
+                        yield binding
+
+    def _locals(self, expression: ast.AST) -> Iterator[Binding]:
+        """The bindings, in functions around, of the names that an expression reads."""
+        source = self.module.source
+        own = [source.scope_of_function[n] for n in ast.walk(expression) if n in source.scope_of_function]
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                owner = source.lookup(source.scopes[node], node.id)
+                if owner is None or owner.kind == "class" or owner in own:
+                    continue
+                for binding in source.reaching(node):
+                    in_loop = self.occasion.loop is not None and self._bound_in_loop(binding)
+                    if (owner.kind != "module" or in_loop) and binding.kind not in ("import", "class"):
+                        yield binding
+
+    def _bound_in_loop(self, binding: Binding) -> bool:
+        loop = self.occasion.loop
+        return loop is not None and _is_bound_in(self.module, binding, loop)
+
+    def _is_made_here(self, receiver: ast.expr) -> bool:
+        """Whether the object of a method is made in the function that jits it, anew on each occasion."""
+        source = self.module.source
+        if isinstance(receiver, ast.Call):
+            return True
+        if not isinstance(receiver, ast.Name):
+            return False
+        return any(
+            binding.kind == "assign"
+            and isinstance(binding.value, ast.Call)
+            and binding.scope.function is not None
+            and binding.scope.function is self.occasion.function
+            and (self.occasion.loop is None or self._bound_in_loop(binding))
+            for binding in source.reaching(receiver)
         )
-    if code == "JIT105":
-        made = f"the result of `{target.made_by}`" if target.made_by else "the result of a call"
-        what = f"{made} is jitted anew {occasion} and dropped, {cost}"
-        return f"{what}; make the jitted function once, {_where_to_keep(module, occasion)}"
-    if code == "JIT106":
-        return _dropped_factory(target, occasion, factory)
-    if code == "JIT107":
-        return (
-            f"a function that does not change is wrapped in a jit {occasion}; its trace is kept, but the wrapper is "
-            f"made again each time, which costs more than a warm call; {_once(varying)}"
+
+    def _on_self(self) -> bool:
+        """Whether the target is made of attributes of `self`."""
+        target = self.creation.target
+        return isinstance(target, ast.expr) and any(
+            isinstance(node, ast.Name) and node.id == "self" for node in ast.walk(target)
         )
-    if code == "JIT191":
-        if occasion.function is None:
-            return "a jit is made in code that runs once and is not kept; at module level it could be used again"
-        return (
-            f"a jit is made {occasion} and used only in that call; made once at module level it would be traced once "
-            "for all calls"
-        )
-    return f"a jit is made {occasion} and kept; made at module level it would be made once"
 
 
-def _once(varying: list[str]) -> str:
-    if not varying:
-        return "jit it once at module level"
-    names = " and ".join(f"`{name}`" for name in varying)
-    return f"make one jitted function for each value of {names}, in a function under `functools.cache`"
+def _one_for_each(options: list[str]) -> str:
+    values = _listed(f"`{option}`" for option in options)
+    return f"make one jitted function for each value of {values}, in a function under `functools.cache`"
 
 
-def varying_options(module: Module, creation: Creation) -> list[str]:
-    """The options of a jit whose values depend on names of the functions around it: it can't just move out of them."""
-    if creation.definition is not None or not isinstance(creation.node, ast.Call):
-        given = list(creation.maker.keywords)
-    else:
-        given = [*creation.maker.keywords, *creation.node.keywords]
-    return [
-        keyword.arg
-        for keyword in given
-        if keyword.arg is not None
-        and any(isinstance(node, ast.Name) and _is_local(module, node) for node in ast.walk(keyword.value))
-    ]
+def _named(function: Function | None) -> str:
+    """How to speak of a function."""
+    if isinstance(function, ast.Lambda):
+        return f"the lambda in line {function.lineno}"
+    return f"`{function.name}`" if function is not None else "the module"
 
 
-def _is_local(module: Module, node: ast.Name) -> bool:
-    owner = module.source.lookup(module.source.scopes[node], node.id)
-    return owner is not None and owner.kind not in ("module", "class")
+def _listed(parts: Iterable[str]) -> str:
+    unique = list(dict.fromkeys(parts))
+    if len(unique) > 4:
+        return ", ".join(unique[:4]) + " and more"
+    return " and ".join([", ".join(unique[:-1]), unique[-1]] if len(unique) > 1 else unique)
 
 
-def _hoist(module: Module, target: Target, occasion: Occasion) -> str:
-    captured = captures(module, target.function) if target.function is not None else []
-    if not captured:
-        return "it captures nothing: define it once at module level"
-    names = ", ".join(f"`{name}`" for name in captured[:3]) + (" and more" if len(captured) > 3 else "")
-    return f"define it once at module level and pass {names} as {'arguments' if len(captured) > 1 else 'an argument'}"
+def _called_names(function: Function) -> set[str]:
+    """The names that a function's body calls, or hands to a transform: functions, which a jit can't take as arrays."""
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    found = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
+    transforms = {name.rpartition(".")[2] for name in known.TRANSFORMS}
+    for node in calls:
+        callee = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if callee in transforms and node.args and isinstance(node.args[0], ast.Name):
+            found.add(node.args[0].id)
+    return found
 
 
-def _method_remedy(module: Module, target: Target, node: ast.expr) -> str:
-    method = target.function
-    if method is not None and class_of(module.source, method) is not None:
-        name = getattr(method, "name", "method")
-        return f"jit `{name}` once in `__init__` and keep it, or jit a function of the object's data"
-    return "jit it once where the object is made and keep it there, or jit a function of the object's data"
-
-
-def _where_to_keep(module: Module, occasion: Occasion) -> str:
-    if occasion.loop is not None:
-        return "before the loop"
-    if occasion.function is not None and class_of(module.source, occasion.function) is not None:
-        return "at module level or in `__init__`"
-    return "at module level"
-
-
-def _dropped_factory(target: Target, occasion: Occasion, factory: Function | None) -> str:
-    name = f"`{factory.name}`" if isinstance(factory, DEFINITIONS) else "a lambda"
-    keep = "keep its product in a variable that lives longer, or put `functools.cache` on it"
-    if not target.is_fresh:
-        return (
-            f"{name} makes a new jit wrapper {occasion}, and it is dropped; the trace of the function inside is kept, "
-            f"but a wrapper costs more than a warm call; {keep}"
-        )
-    return (
-        f"{name} returns a newly made jitted function {occasion}, and it is dropped, so JAX traces and compiles it "
-        f"again each time; {keep}"
-    )
-
-
-def captures(module: Module, function: Function) -> list[str]:
-    """The names that a function reads from the functions around it, in source order."""
+def captures(module: Module, function: Function, loop: ast.AST | None = None) -> list[str]:
+    """The names that a function reads from the functions around it, in source order; at module level, those that the
+    loop around it binds."""
     source = module.source
     own = source.scope_of_function[function]
     found: dict[str, tuple[int, int]] = {}
@@ -152,12 +325,26 @@ def captures(module: Module, function: Function) -> list[str]:
             continue
         for name, loads in scope.loads.items():
             owner = source.lookup(scope, name)
-            if owner is None or owner.kind in ("module", "class") or _is_inside(owner, own):
+            if owner is None or _is_inside(owner, own):
+                continue
+            if owner.kind in ("module", "class") and not (
+                loop is not None and any(_is_bound_in(module, binding, loop) for binding in owner.bindings[name])
+            ):
                 continue
             first = min((load.lineno, load.col_offset) for load in loads)
             if name not in found or first < found[name]:
                 found[name] = first
     return sorted(found, key=lambda name: found[name])
+
+
+def _is_bound_in(module: Module, binding: Binding, loop: ast.AST) -> bool:
+    """Whether a loop or comprehension binds a name anew on each iteration."""
+    if isinstance(loop, COMPREHENSIONS):
+        return module.source.scope_of_function.get(loop) is binding.scope
+    if isinstance(binding.node, FUNCTIONS) and binding.node.lineno < loop.lineno:  # type: ignore[attr-defined]
+        return False
+    statement = module.source.statement(binding.node)
+    return statement is loop or loop in loops_around(module.source, binding.node)
 
 
 def _is_inside(scope: Scope, outer: Scope) -> bool:
