@@ -12,7 +12,8 @@ FIXABLE = tuple(code for code in CODES if "JIT101" <= code <= "JIT107")
 
 DESCRIPTION = """\
 Move the jit where it belongs. Shows a diff unless --write is given. Which files, which excludes and which options: as
-flake8 has them in its configuration; its own options work here too (--config, --exclude, --jitcache-jit-names ...).
+flake8 has them in its configuration; its own options work here too, with `=`
+(--config=FILE, --exclude=PATTERNS, --jitcache-jit-names=NAMES ...).
 `-` reads standard input and writes the fixed text."""
 EPILOG = "Exit status: 1 where something is left to fix, 0 where nothing is, 2 on errors."
 

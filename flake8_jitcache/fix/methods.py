@@ -48,10 +48,10 @@ def plan(task: Task) -> Fix:
         return _at_module_level(task, call, target, assumed)
     bindings = document.source.reaching(receiver)
     if len(bindings) == 1 and bindings[0].kind == "parameter":
-        function = next((f for f in functions_around(document.source, call) if isinstance(f, DEFINITIONS)), None)
-        if function is None or class_of(document.source, function) is None:
+        function = bindings[0].scope.node
+        if not isinstance(function, DEFINITIONS) or class_of(document.source, function) is None:
             raise Refused(f"`{receiver.id}` is another object on each call")
-        if bindings[0].scope.node is not function:
+        if functions_around(document.source, call)[0] is not function:
             raise Refused("it is jitted in a function inside the method")
         return _in_init(task, call, target, owner, assumed)
     raise Refused(f"the object `{receiver.id}` is made on each call")
@@ -131,9 +131,18 @@ def _in_init(task: Task, call: ast.Call, target: ast.Attribute, owner: ast.Class
     made = document.text[first:start] + receiver + document.text[end:stop]
     line = with_comments(document, f"{receiver}.{attribute} = {made}", own, behind)
     assert last.end_lineno is not None
-    at = document.positions.line_start(last.end_lineno + 1)
-    ended = document.positions.line(last.end_lineno).endswith(("\n", "\r"))
+    end = last.end_lineno
+    while _is_comment_of(document, end + 1, document.indentation(last.lineno)):
+        end += 1
+    at = document.positions.line_start(end + 1)
+    ended = document.positions.line(end).endswith(("\n", "\r"))
     indentation = document.indentation(last.lineno)
     text = document.newline.join(indentation + part for part in line.split(document.newline))
     text = f"{text}{document.newline}" if ended else f"{document.newline}{text}"
     return Fix([*edits, Edit(at, at, text)], assumed)
+
+
+def _is_comment_of(document: Document, line: int, indentation: str) -> bool:
+    """Whether a line is a comment that belongs to a block of this indentation."""
+    text = document.positions.line(line) if line <= len(document.positions.starts) else ""
+    return text.strip().startswith("#") and document.indentation(line).startswith(indentation)

@@ -71,6 +71,8 @@ class Run:
             self._error(path, "is nested too deeply")
         except ValueError as error:
             self._error(path, f"Python can't parse it: {error}")
+        except Exception as error:  # noqa: BLE001 - a fault of ours costs one file, not the run
+            self._error(path, f"an internal error, please report it: {type(error).__name__}: {error}")
         return None
 
     def _wants(self, code: str, path: str) -> bool:

@@ -430,6 +430,7 @@ FIXTURES = [
         class Model:
             def __init__(self, w):
                 self.w = w
+                # that is all
 
             def predict(self, x):
                 return self.w @ x
@@ -441,7 +442,7 @@ FIXTURES = [
         MODEL = Model(jnp.ones((2, 3)))
         """,
         ["MODEL.score(jnp.arange(3.0))"],
-        "self._jitted_predict = jax.jit(self.predict)",
+        "        # that is all\n        self._jitted_predict = jax.jit(self.predict)\n",
         unsafe=True,
     ),
     Fixture(

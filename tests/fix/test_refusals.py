@@ -159,6 +159,20 @@ REFUSED = {
         """,
         "`Model` may not take new attributes",
     ),
+    "method_jitted_in_a_nested_function": (
+        """
+        class Model:
+            def __init__(self):
+                self.rate = 1.0
+            def scaled(self, x):
+                return x * self.rate
+            def step(self, x):
+                def inner():
+                    return jax.jit(self.scaled)(x)
+                return inner()
+        """,
+        "it is jitted in a function inside the method",
+    ),
     "recursive": (
         """
         def step(x):
