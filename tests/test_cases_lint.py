@@ -9,10 +9,7 @@ from run_lint_cases import Case, Findings, difference, read_case, read_cases, ru
 
 CASES = read_cases(Path(__file__).parent / "cases" / "lint")
 
-KNOWN_MISSES: dict[str, str] = {
-    "eager_scan_opt_in.py": "JIT401 is not there yet",
-    "growing_slice_opt_in.py": "JIT501 is not there yet",
-}
+KNOWN_MISSES: dict[str, str] = {}
 """File name -> why the linter does not judge it rightly yet. A case that begins to hold has to leave this list."""
 
 
