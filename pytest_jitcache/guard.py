@@ -168,7 +168,7 @@ class Guard(Watcher):
         self._inlined: dict[int, list[Trace]] = {}
         self._clears: dict[object, int] = {}
         self._home: CodeType | None = None
-        self._thread = 0
+        self._thread = threading.get_ident()
         self.raised_elsewhere: RetraceError | None = None
         self._disabled_at_start = False
         plain = frozenset(code for t in self.targets if not t.jitted for code in t.codes)
@@ -187,7 +187,6 @@ class Guard(Watcher):
             home: its code, where it does not run yet.
         """
         self._home = caller.f_code if caller is not None else home
-        self._thread = threading.get_ident()
         self.running = True
         for target in self.targets:
             if target.jitted:
@@ -584,6 +583,7 @@ class traced_once(functools.partial):  # type: ignore[type-arg]  # noqa: N801 - 
 def _wrapped(guard: Guard, functions: tuple[Any, ...]) -> Callable[..., Any]:
     """The wrap form: a closure that calls the function and then looks whether that call has retraced it."""
     alerts = guard.alerts
+    function: Any = None
 
     def first_call(*args: Any, **kwargs: Any) -> Any:
         nonlocal function
@@ -600,14 +600,13 @@ def _wrapped(guard: Guard, functions: tuple[Any, ...]) -> Callable[..., Any]:
         guard.start(caller)
         return function(*args, **kwargs)
 
-    function: Any = first_call
-
     def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         if alerts:
             guard.raise_alert()
         return result
 
+    function = first_call
     if len(functions) == 1:
         functools.update_wrapper(call, functions[0], updated=())
     return call

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
+import linecache
 import sys
 import types
 from typing import Any, NoReturn
@@ -52,7 +54,7 @@ def resolve(name: object, item: pytest.Item) -> Any:
     for length in range(len(parts) - 1, -1, -1):
         module_name, attributes = ".".join(parts[:length]), parts[length:]
         module: Any = None
-        if own is not None and (not module_name or f".{own.__name__}".endswith(f".{module_name}")):
+        if own is not None and (len(parts) == 1 or module_name and f".{own.__name__}".endswith(f".{module_name}")):
             module = own
         elif module_name:
             module = sys.modules.get(module_name)
@@ -68,7 +70,7 @@ def resolve(name: object, item: pytest.Item) -> Any:
         try:
             return functools.reduce(getattr, attributes, module)
         except AttributeError:
-            if length == len(parts) - 1 or not module_name or len(parts) == 1:
+            if length == len(parts) - 1:
                 where = f"the module {module.__name__}"
                 raise LookupError(
                     f"the mark traced_once names {name!r}, but {where} has no {'.'.join(attributes)!r}."
@@ -92,13 +94,20 @@ def test_frame(item: pytest.Item, error: RetraceError) -> NoReturn:
     error.__traceback__ = None
     if code is None:
         raise error
-    line = max(getattr(error, "line", 0), code.co_firstlineno)
-    gap = line - code.co_firstlineno
-    source = "def at(error):" + ("\n" * gap + " " if gap else " ") + "raise error"
-    module = compile(source, code.co_filename, "exec")
+    first = code.co_firstlineno
+    line = max(error.line, first)
+    text = linecache.getline(code.co_filename, line).rstrip()
+    start = {"lineno": line, "col_offset": len(text) - len(text.lstrip())}
+    span = {**start, "end_lineno": line, "end_col_offset": max(len(text), start["col_offset"] + 1)}
+    body = ast.Raise(exc=ast.Name(id="error", ctx=ast.Load(), **span), cause=None, **span)
+    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    function = ast.FunctionDef(name="test", args=empty, body=[body], decorator_list=[], returns=None, **{**span, "lineno": first})
+    if sys.version_info >= (3, 12):
+        function.type_params = []
+    module = compile(ast.Module(body=[function], type_ignores=[]), code.co_filename, "exec")
     at = next(c for c in module.co_consts if isinstance(c, types.CodeType))
-    at = at.replace(co_firstlineno=code.co_firstlineno, co_name=code.co_name)
-    types.FunctionType(at, {"__name__": getattr(getattr(item, "module", None), "__name__", "test")})(error)
+    at = at.replace(co_firstlineno=first, co_name=code.co_name)
+    types.FunctionType(at, {"error": error, "__name__": getattr(getattr(item, "module", None), "__name__", "test")})()
     raise error
 
 

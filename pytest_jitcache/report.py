@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import textwrap
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -38,10 +39,17 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
             lines.append(f"  … {left} more …")
         lines += _entry(noun, number, trace, keep)
     lines += _differences(differences)
-    lines += ["", f"why: {why}", f"fix: {fix}"]
+    lines += ["", *_wrapped("why: ", why), *_wrapped("fix: ", fix)]
     if per == "total" and differences[0].cause in ("shape", "dtype", "structure", "static value"):
         lines.append('     If each signature may be traced once, use per="signature", the default.')
     return "\n".join(lines)
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    indent = " " * len(label)
+    return textwrap.wrap(
+        label + text, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def nearest(group: Sequence[Trace], verb: str) -> tuple[Trace, list[Difference]]:
@@ -155,7 +163,7 @@ def maybe_warm(name: str) -> str:
 
 
 def _join(first: str, why: str, fix: str, info: str | None) -> str:
-    return "\n".join([first, "", *([info, ""] if info else []), f"why: {why}", f"fix: {fix}"])
+    return "\n".join([first, "", *([info, ""] if info else []), *_wrapped("why: ", why), *_wrapped("fix: ", fix)])
 
 
 # --- is there a jit in it? --------------------------------------------------------------------------------------------
