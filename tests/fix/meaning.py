@@ -60,6 +60,8 @@ def assert_same_meaning(before: str, after: str, calls: Sequence[str], folder: P
     old, new = load(before, folder), load(after, folder)
     for call in calls:
         assert_same(run(old, call), run(new, call))
+    if "pmap" in after and jax.__version_info__ < (0, 7):
+        return  # this JAX does not report traces of pmap
     for call in calls:
         if retraces:
             assert is_traced_again(before, call, folder)

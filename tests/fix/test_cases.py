@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import jax
 import pytest
 from drivers import CALLS, NO_RETRACE, SETUP, install_imported_modules
 from meaning import assert_same_meaning
@@ -74,6 +75,8 @@ def test_fixed_case_means_the_same(name: str, unsafe: bool, tmp_path: Path) -> N
     for library in ("equinox", "flax"):
         if library in done.text:
             pytest.importorskip(library)
+    if "@jax.jit(" in done.text and jax.__version_info__ < (0, 7):
+        pytest.skip("this JAX has no jit that is called for a decorator")
     install_imported_modules()
     before, after = runnable(source(CASES[name]).text, name), runnable(done.text, name)
     assert_same_meaning(before, after, CALLS[name], tmp_path, retraces=name not in NO_RETRACE)
