@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import ClassVar
 
 
 class Calls:
@@ -57,7 +57,7 @@ class _Monitoring:
     """`sys.monitoring` with a tool id of our own; local events only."""
 
     tool: int | None = None
-    listeners: dict[CodeType, list[Callable[[FrameType], None]]] = {}
+    listeners: ClassVar[dict[CodeType, list[Callable[[FrameType], None]]]] = {}
     lock = threading.RLock()
 
     @classmethod
@@ -104,7 +104,7 @@ class _Monitoring:
 class _Profile:
     """One profile hook for all who wait, on the threads that need it."""
 
-    waiting: list[Calls] = []
+    waiting: ClassVar[list[Calls]] = []
     lock = threading.RLock()
 
     @classmethod
@@ -122,7 +122,7 @@ class _Profile:
             if not cls.waiting:
                 if sys.getprofile() == cls.hook:
                     sys.setprofile(None)
-                threading.setprofile(None)  # type: ignore[arg-type]
+                threading.setprofile(None)
 
     @classmethod
     def hook(cls, frame: FrameType, event: str, _: object) -> None:
@@ -131,5 +131,3 @@ class _Profile:
         elif event == "call":
             for calls in cls.waiting:
                 calls.profile(frame)
-
-

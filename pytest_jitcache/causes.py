@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from pytest_jitcache.signature import (
     OMITTED,
     Argument,
-    ByIdentity,
     Leaf,
     Node,
     has_nan,
@@ -108,7 +107,7 @@ CAUSES: dict[str, Cause] = {
     "shape": Cause(
         "shape",
         "JAX traces once for each shape.",
-        "Pad `{what}` to one shape (or to a few), or allow one trace for each with per=\"signature\".",
+        'Pad `{what}` to one shape (or to a few), or allow one trace for each with per="signature".',
     ),
     "config": Cause(
         "JAX config",
@@ -181,9 +180,13 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
     same_object = earlier.ref() is not None and earlier.ref() is later.ref()
     arguments = _arguments(earlier, later)
     settings = _settings(earlier, later)
-    new_object = not same_object and (earlier.object_id != later.object_id or earlier.ref() is None) and bool(later.layers)
+    new_object = (
+        not same_object and (earlier.object_id != later.object_id or earlier.ref() is None) and bool(later.layers)
+    )
     if new_object:
-        found.append(Difference("body" if later.traced_for not in ("jit", "checkpoint / remat") else "function", later.name))
+        found.append(
+            Difference("body" if later.traced_for not in ("jit", "checkpoint / remat") else "function", later.name)
+        )
     if settings and any(d.cause == "dtype" and "x64" in s.what for s in settings for d in arguments):
         found += settings
         settings = []
@@ -204,7 +207,20 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
     return found
 
 
-_ORDER = ["static made anew", "static nan", "metadata", "structure", "dtype", "shape", "static value", "default", "keyword", "weak type", "sharding", "committed"]
+_ORDER = [
+    "static made anew",
+    "static nan",
+    "metadata",
+    "structure",
+    "dtype",
+    "shape",
+    "static value",
+    "default",
+    "keyword",
+    "weak type",
+    "sharding",
+    "committed",
+]
 
 
 def _arguments(earlier: Trace, later: Trace) -> list[Difference]:
@@ -266,9 +282,7 @@ def _made_anew(a: object, b: object) -> bool:
 
 def _leaf(path: str, a: Leaf, b: Leaf) -> Iterator[Difference]:
     if "static" in (a.form, b.form):
-        if a.form != b.form:
-            yield Difference("static value", path, str(a), str(b))
-        elif a.token != b.token:
+        if a.form != b.form or a.token != b.token:
             yield Difference("static value", path, str(a), str(b))
         elif has_nan(a.token):
             yield Difference("static nan", path, str(a), str(b))
@@ -375,7 +389,7 @@ def _kind(trace: Trace) -> tuple[str, str]:
     if outer == "bound method":
         return (
             f"Looking up the method `{name}` on an instance makes a new bound method each time.",
-            f"Jit the method once in `__init__` and keep it on the instance, or jit a function that takes the instance's data as arguments.",
+            "Jit the method once in `__init__` and keep it on the instance, or jit a function that takes the instance's data as arguments.",
         )
     if outer == "lambda":
         return (
@@ -389,7 +403,7 @@ def _kind(trace: Trace) -> tuple[str, str]:
         )
     if outer == "callable object":
         return (
-            f"A new instance of the callable class is jitted each time.",
+            "A new instance of the callable class is jitted each time.",
             f"Make the instance once {hoist}.",
         )
     if outer in ("JitFn", "JitWrapped"):

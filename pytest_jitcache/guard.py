@@ -18,7 +18,7 @@ from pytest_jitcache import bodies, jax_internals, report
 from pytest_jitcache.errors import JitcacheWarning, RetraceError
 from pytest_jitcache.identity import Unwrapped, is_jitted, unwrap
 from pytest_jitcache.places import OURS, is_machinery
-from pytest_jitcache.recorder import Site, Trace, Watcher, recorder, site_of
+from pytest_jitcache.recorder import Trace, Watcher, recorder, site_of
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
@@ -67,12 +67,13 @@ class Target:
     fun: Any  # the function under the jit
     codes: frozenset[CodeType]
     unwrapped_layers: tuple[Any, ...]
+    under: tuple[Any, ...]  # everything under the jit, from the outside in
     called: bool = False
     traced: bool = False
 
     def matches(self, function: Unwrapped) -> bool:
         """Whether a traced callable is this function, or is wrapped around it."""
-        if any(_same(o, self.fun) for o in function.objects):
+        if any(_same(o, self.fun) for o in function.objects) or any(function.objects[0] is o for o in self.under):
             return True
         if not function.found and function.layers and function.layers == self.unwrapped_layers[-len(function.layers) :]:
             return True
@@ -82,12 +83,20 @@ class Target:
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
-    if isinstance(b, types.MethodType | functools.partial) or type(a) is not type(b) or isinstance(b, types.FunctionType):
+    if (
+        isinstance(b, types.MethodType | functools.partial)
+        or type(a) is not type(b)
+        or isinstance(b, types.FunctionType)
+    ):
         return isinstance(b, types.MethodType) and type(a) is type(b) and bool(a == b)
     try:
-        return type(b).__eq__ is not object.__eq__ and bool(a == b)
+        return _has_own_equality(type(b)) and bool(a == b)
     except Exception:
         return False
+
+
+def _has_own_equality(kind: Any) -> bool:
+    return kind.__eq__ is not object.__eq__
 
 
 def _target(function: Any) -> Target:
@@ -98,12 +107,14 @@ def _target(function: Any) -> Target:
         )
     taken = unwrap(function)
     jitted = any(is_jitted(o) for o in taken.objects) and not _user_code_first(taken)
-    fun = function
+    fun: Any = function
+    under: tuple[Any, ...] = ()
     if jitted:
         index = next(n for n, o in enumerate(taken.objects) if is_jitted(o))
-        fun = taken.objects[index + 1] if index + 1 < len(taken.objects) else function
+        under = taken.objects[index + 1 :]
+        fun = under[0] if under else function
     codes = frozenset(taken.codes[-1:])
-    return Target(taken.name, function, jitted, fun, codes, taken.layers)
+    return Target(taken.name, function, jitted, fun, codes, taken.layers, under)
 
 
 def _user_code_first(taken: Unwrapped) -> bool:
@@ -119,13 +130,18 @@ def _clear(function: Any) -> None:
     """Make a jitted function start cold, with everything that it is wrapped around."""
     import jax
 
-    for one in (function, getattr(function, "jitted_fn", None), getattr(function, "_cached", None), *unwrap(function).objects):
+    for one in (
+        function,
+        getattr(function, "jitted_fn", None),
+        getattr(function, "_cached", None),
+        *unwrap(function).objects,
+    ):
         clear = getattr(one, "clear_cache", None)
         try:
             if callable(clear):
                 clear()
             elif isinstance(one, types.FunctionType) and not is_machinery(one.__code__.co_filename):
-                jax.jit(one).clear_cache()
+                jax.jit(one).clear_cache()  # type: ignore[attr-defined]
                 jax_internals.evict(one)
         except Exception:
             continue
@@ -191,6 +207,7 @@ class Guard(Watcher):
         for target in self.targets:
             if target.jitted:
                 _clear(target.function)
+                recorder.forget(target.codes)
                 for other in list(_active):
                     if other is not self:
                         other.cleared(target)
@@ -213,7 +230,9 @@ class Guard(Watcher):
                 "(jax.monitoring.clear_event_listeners()), so traces and compiles may be missing."
             )
         if not jax_internals.trace_starts_are_heard():
-            self.problems.append("JAX's test event listener was replaced while the guard was watching: traces may be missing.")
+            self.problems.append(
+                "JAX's test event listener was replaced while the guard was watching: traces may be missing."
+            )
         recorder.unwatch(self)
         _active.discard(self)
 
@@ -247,7 +266,12 @@ class Guard(Watcher):
         if not self.targets:
             return function.found
         outer = trace.inside
-        if outer is not None and not outer.body and self._matched.get(id(outer)) and outer.codes[-1:] == trace.codes[-1:]:
+        if (
+            outer is not None
+            and not outer.body
+            and self._matched.get(id(outer))
+            and outer.codes[-1:] == trace.codes[-1:]
+        ):
             return True  # the outer one is a wrapper, and this is the run of the body
         hit = False
         for target in self.targets:
@@ -274,9 +298,8 @@ class Guard(Watcher):
     def end(self, trace: Trace) -> None:
         with self._lock:
             inlined = self._inlined.pop(id(trace), ())
-            if self._matched.pop(id(trace), False) and self.running:
-                if trace.body:
-                    self._count(trace)
+            if self._matched.pop(id(trace), False) and self.running and trace.body:
+                self._count(trace)
             for inline in inlined:
                 inline.finished = True
                 self._count(inline)
@@ -310,7 +333,14 @@ class Guard(Watcher):
         return which
 
     def stage(
-        self, stage: str, seconds: float, name: str, fun: Any, compiled: Trace | None, function: Unwrapped | None, frame: FrameType
+        self,
+        stage: str,
+        seconds: float,
+        name: str,
+        fun: Any,
+        compiled: Trace | None,
+        function: Unwrapped | None,
+        frame: FrameType,
     ) -> None:
         if not self.running:
             return
@@ -390,7 +420,9 @@ class Guard(Watcher):
 
     def error(self, verb: str, group: list[Trace]) -> RetraceError:
         allowed = self.max_traces if verb == "traced" else self.max_compiles or 0
-        error = RetraceError(report.retraced(verb, group, allowed, self.per, self.info), self.record, report.everything(group))
+        error = RetraceError(
+            report.retraced(verb, group, allowed, self.per, self.info), self.record, report.everything(group)
+        )
         site = group[-1].test_site
         if site is not None:
             error.line = site.line
@@ -432,7 +464,7 @@ class Guard(Watcher):
                 continue
             if not target.called:
                 warnings.warn(JitcacheWarning(report.never_called(target.name, target.jitted)), stacklevel=3)
-            elif target.jitted or report.jit_in_sight(target.function):
+            elif target.jitted or report.jit_in_sight(target.function) or not jax_internals.announces_starts():
                 warnings.warn(JitcacheWarning(report.maybe_warm(target.name)), stacklevel=3)
             else:
                 raise RetraceError(report.never_traced(target.name, self.info), self.record)
@@ -475,7 +507,7 @@ def _check_limit(name: str, value: object) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}.")
 
 
-class traced_once(functools.partial):  # type: ignore[type-arg]  # noqa: N801 - a function to its users
+class traced_once(functools.partial):  # type: ignore[type-arg]
     """Assert that functions are traced at most once for each signature.
 
     Two forms. Wrapped, it is judged at the call that retraces::
@@ -508,7 +540,7 @@ class traced_once(functools.partial):  # type: ignore[type-arg]  # noqa: N801 - 
     _options: dict[str, Any]
     _block: bool
 
-    def __new__(
+    def __new__(  # noqa: PYI034 - typing.Self needs Python 3.11
         cls,
         *functions: Callable[..., Any],
         max_traces: int = 1,

@@ -51,7 +51,9 @@ class Unwrapped:
     @property
     def innermost(self) -> Any:
         """The object whose identity is the user's: the innermost function, or the method or partial around it."""
-        own = [o for o in self.objects if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)]
+        own = [
+            o for o in self.objects if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)
+        ]
         if not own:
             return None
         index = self.objects.index(own[0])
@@ -81,7 +83,7 @@ def unwrap(function: Any) -> Unwrapped:
         seen.add(id(current))
         objects.append(current)
         following: Any = None
-        if type(current).__module__ == "pytest_jitcache.guard":  # a guard that is guarded, or jitted, itself
+        if _module_of(type(current)) == "pytest_jitcache.guard":  # a guard that is guarded, or jitted, itself
             objects.pop()
             following = current.__wrapped__
         elif isinstance(current, functools.partial):
@@ -121,7 +123,7 @@ def unwrap(function: Any) -> Unwrapped:
             layers.append(current.__qualname__)
             kinds.append("built-in")
         elif callable(current):
-            kind = type(current)
+            kind: Any = type(current)
             held = _held(current) if is_machinery(_file_of_type(kind)) else None
             if held is not None:
                 layers.append(kind)
@@ -144,7 +146,14 @@ def unwrap(function: Any) -> Unwrapped:
             codes += inner.codes
             objects += inner.objects
     last = next((o for o in reversed(objects) if isinstance(o, types.FunctionType)), None)
-    user = next((o for o in reversed(objects) if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)), None)
+    user = next(
+        (
+            o
+            for o in reversed(objects)
+            if isinstance(o, types.FunctionType) and not is_machinery(o.__code__.co_filename)
+        ),
+        None,
+    )
     shown = user or last
     name = getattr(shown, "__name__", None) or getattr(function, "__name__", None) or type(function).__name__
     if shown is not None:
@@ -161,7 +170,7 @@ def unwrap(function: Any) -> Unwrapped:
 
 
 def _is_callable_object(value: Any) -> bool:
-    plain = types.FunctionType | types.MethodType | types.BuiltinFunctionType | functools.partial
+    plain: Any = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
     return not isinstance(value, plain) and not is_jitted(value) and _held(value) is None
 
 
@@ -207,7 +216,9 @@ def _closed_over(function: types.FunctionType) -> Any:
             return values[name]
     wrapped = [v for v in values.values() if callable(getattr(v, "f", None))]
     candidates = [v for v in values.values() if callable(v) and not isinstance(v, type | weakref.ref)]
-    candidates += [w.f for w in wrapped] + [r() for r in values.values() if isinstance(r, weakref.ref) and callable(r())]
+    candidates += [w.f for w in wrapped] + [
+        r() for r in values.values() if isinstance(r, weakref.ref) and callable(r())
+    ]
     own = [c for c in candidates if unwrap_file(c) and not is_machinery(unwrap_file(c))]
     return own[0] if own else candidates[0] if len(candidates) == 1 else None
 
@@ -230,9 +241,13 @@ def _held(value: Any) -> Any:
     return None
 
 
+def _module_of(kind: type) -> str:
+    return str(getattr(kind, "__module__", ""))  # some types of old jaxlibs have none
+
+
 @functools.cache
-def _file_of_type(kind: type) -> str:
-    module = sys.modules.get(kind.__module__)
+def _file_of_type(kind: Any) -> str:
+    module = sys.modules.get(_module_of(kind))
     return getattr(module, "__file__", None) or ""
 
 
@@ -306,7 +321,8 @@ def _free(here: _Place, key: int, ref: Any) -> None:
 
 def _reaches_itself(value: Any, limit: int = 400) -> bool:
     """Whether an object is part of a reference cycle, so that only the garbage collector frees it."""
-    queue, seen = [value], set()
+    queue: list[object] = [value]
+    seen: set[int] = set()
     while queue and len(seen) < limit:
         for held in gc.get_referents(queue.pop(0)):
             if held is value:
@@ -356,7 +372,7 @@ def _is_user(holder: object) -> bool | None:
         return None
     if isinstance(holder, types.FunctionType):
         return None if is_machinery(holder.__code__.co_filename) else True
-    return kind.__module__.split(".")[0] not in _CACHES
+    return _module_of(kind).split(".")[0] not in _CACHES
 
 
 def _local_variables() -> set[int]:
@@ -379,4 +395,3 @@ _CONTAINERS = (tuple, list, dict, set, frozenset, types.CellType, functools.part
 def in_jax_globals(value: object) -> bool:
     """Whether a value is a module's namespace: following it would lead everywhere."""
     return isinstance(value, dict) and "__builtins__" in value
-

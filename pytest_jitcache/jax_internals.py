@@ -40,6 +40,13 @@ _CALL_FRAMES = frozenset(
     {"_trace_for_jit", "_infer_params", "_infer_params_impl", "_infer_params_internal", "infer_params", "cache_miss"}
 )
 _INSPECTIONS = frozenset({"jit_trace", "trace", "jit_lower", "lower", "jit_eval_shape", "eval_shape", "make_jaxpr_f"})
+# JAX 0.8 and earlier announce the jit of an eager control-flow primitive, but not the traces of its bodies: the function
+# that the user called has these as parameters.
+_EAGER = frozenset({"scan", "while", "cond"})
+_BODIES = {
+    "scan": ("f",), "map": ("f",), "while_loop": ("cond_fun", "body_fun"), "fori_loop": ("body_fun",),
+    "cond": ("true_fun", "false_fun"), "_cond": ("true_fun", "false_fun"), "switch": ("branches",),
+}  # fmt: skip
 _OPTIONS = (
     "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline", "device",
     "backend", "use_resource_env", "compiler_options_kvs",
@@ -70,6 +77,7 @@ class Start:
     call: Call | None
     avals: tuple[tuple[Any, ...], dict[str, Any]] | None
     again: bool  # the same call of `scan` or `while_loop` traces the body once more, with other weak types
+    flat: bool = False  # the abstract arguments are those of the primitive, not of the function
 
 
 class Sink(Protocol):
@@ -94,7 +102,7 @@ class Sink(Protocol):
 class _Open:
     """A trace that is running: the token of the sink, and how its end is noticed."""
 
-    token: object
+    tokens: list[object]
     began: float
     parent: int
     sentinel: weakref.ref[_Sentinel] | None = None
@@ -172,7 +180,7 @@ def lost() -> list[str]:
     return list(_state.lost)
 
 
-def _on_duration(event: str, duration: float, **kwargs: Any) -> None:
+def _on_duration(event: str, duration_secs: float, **kwargs: Any) -> None:
     if event == _CANARY:
         _state.heard.monitoring = 1
         return
@@ -184,12 +192,12 @@ def _on_duration(event: str, duration: float, **kwargs: Any) -> None:
         frame = sys._getframe(1)
         name = str(kwargs.get("fun_name", ""))
         if stage == "trace":
-            if not announces_starts():
-                _trace_seen_at_its_end(sink, frame, duration)
-            sink.trace_measured(duration, _bare(name))
+            if not announces_bodies():
+                _trace_seen_at_its_end(sink, frame, duration_secs)
+            sink.trace_measured(duration_secs, _bare(name))
             return
         call = next((_users_own(call, at) for call, at in _calls(frame)), None)
-        sink.stage_ended(stage, duration, _bare(name), call, frame)
+        sink.stage_ended(stage, duration_secs, _bare(name), call, frame)
     except Exception as error:
         sink.failed(error)
 
@@ -209,16 +217,29 @@ def _on_event(name: str, *args: Any) -> None:
         sink.failed(error)
 
 
-def _trace_starts(sink: Sink, frame: FrameType) -> None:
+def announces_bodies() -> bool:
+    """Whether this JAX announces each run of a body under a trace (0.9 and later), and not only those under a jit."""
+    return hasattr(_module("jax._src.interpreters.partial_eval"), "test_event")
+
+
+def _tokens(sink: Sink, frame: FrameType) -> list[object]:
     fun = _fun_of(frame)
-    if fun is None or not sink.cares(fun):
-        return
-    start = _start_of(frame, fun)
-    token = sink.trace_started(start)
-    if token is None:
+    if fun is None:
+        return []
+    if not announces_bodies() and getattr(fun, "__name__", "") in _EAGER and in_jax(_file_of(fun)):
+        starts = _eager_bodies(frame)
+    else:
+        starts = [_start_of(frame, fun)] if sink.cares(fun) else []
+    found = (sink.trace_started(start) for start in starts)
+    return [token for token in found if token is not None]
+
+
+def _trace_starts(sink: Sink, frame: FrameType) -> None:
+    tokens = _tokens(sink, frame)
+    if not tokens:
         return
     key = id(frame)
-    running = _Open(token, time.perf_counter(), id(frame.f_back))
+    running = _Open(tokens, time.perf_counter(), id(frame.f_back))
     _state.open[key] = running
     if frame.f_trace is None:
         sentinel = _Sentinel()
@@ -241,27 +262,26 @@ def _frame_died(key: int, _: object) -> None:
 def _end(key: int, succeeded: bool) -> None:
     running = _state.open.pop(key, None)
     if running is not None and _state.sink is not None:
-        _state.sink.trace_ended(running.token, time.perf_counter() - running.began, succeeded)
+        for token in running.tokens:
+            _state.sink.trace_ended(token, time.perf_counter() - running.began, succeeded)
 
 
 def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> None:
-    """JAX 0.4.35: the one event comes when the trace is over."""
-    here: FrameType | None = frame
-    while here is not None and here.f_code.co_name != "_create_pjit_jaxpr":
+    """JAX 0.4.35, and the pmap of 0.8 and earlier: the one event comes when the trace is over."""
+    wanted = ("stage_parallel_callable",) if announces_starts() else ("_create_pjit_jaxpr", "stage_parallel_callable")
+    here: FrameType | None = frame.f_back
+    for _ in range(4):
+        if here is None or here.f_code.co_name in wanted:
+            break
         here = here.f_back
-    if here is None:
+    if here is None or here.f_code.co_name not in wanted:
         return
     error, traceback = sys.exc_info()[1], sys.exc_info()[2]
     raised = False
     while error is not None and traceback is not None:
         raised = raised or traceback.tb_frame is here
         traceback = traceback.tb_next
-    fun = _fun_of(here)
-    if fun is None or not sink.cares(fun):
-        return
-    start = _start_of(here, fun)
-    token = sink.trace_started(start)
-    if token is not None:
+    for token in _tokens(sink, here):
         sink.trace_ended(token, duration, not raised)
 
 
@@ -283,7 +303,7 @@ def running_trace(frame: FrameType | None) -> object:
     while frame is not None:
         running = _state.open.get(id(frame))
         if running is not None:
-            return running.token
+            return running.tokens[0]
         frame = frame.f_back
     return None
 
@@ -305,7 +325,7 @@ def evict(fun: Any) -> None:
 
 
 def _fun_of(frame: FrameType) -> Any:
-    fun = frame.f_locals.get("fun")
+    fun: Any = frame.f_locals.get("fun")
     transformed = hasattr(fun, "transforms") and hasattr(fun, "f")  # linear_util.WrappedFun of JAX 0.8 and earlier
     return fun.f if transformed else fun
 
@@ -336,6 +356,26 @@ def _start_of(frame: FrameType, fun: Any) -> Start:
 def _users_own(call: Call, frame: FrameType) -> Call:
     """The call as the user made it, where a library has jitted a function of its own around the user's."""
     return (_equinox_call(frame) if "equinox" in _file_of(call.fun) else None) or call
+
+
+def _eager_bodies(frame: FrameType) -> list[Start]:
+    """The bodies of the control-flow function whose primitive is being jitted, with the primitive's flat arguments."""
+    entry: FrameType | None = None
+    at = frame.f_back
+    while at is not None and is_machinery(at.f_code.co_filename):
+        if at.f_code.co_name in _BODIES and "control_flow" in at.f_code.co_filename:
+            entry = at if any(name in at.f_locals for name in _BODIES[at.f_code.co_name]) else entry
+        at = at.f_back
+    if entry is None:
+        return []
+    local = entry.f_locals
+    bodies: list[Any] = []
+    for name in _BODIES[entry.f_code.co_name]:
+        value = local.get(name)
+        bodies += value if isinstance(value, list | tuple) else [value]
+    flat = tuple(frame.f_locals.get("in_type") or ())
+    kind = entry.f_code.co_name.lstrip("_")
+    return [Start(body, kind, frame, None, (flat, {}), False, flat=True) for body in bodies if callable(body)]
 
 
 def _calls(frame: FrameType | None) -> Iterator[tuple[Call, FrameType]]:

@@ -15,7 +15,6 @@ import pytest
 from pytest_jitcache.errors import RetraceError
 from pytest_jitcache.guard import Guard
 
-
 __tracebackhide__ = True
 
 
@@ -54,7 +53,7 @@ def resolve(name: object, item: pytest.Item) -> Any:
     for length in range(len(parts) - 1, -1, -1):
         module_name, attributes = ".".join(parts[:length]), parts[length:]
         module: Any = None
-        if own is not None and (len(parts) == 1 or module_name and f".{own.__name__}".endswith(f".{module_name}")):
+        if own is not None and (len(parts) == 1 or (module_name and f".{own.__name__}".endswith(f".{module_name}"))):
             module = own
         elif module_name:
             module = sys.modules.get(module_name)
@@ -79,7 +78,7 @@ def resolve(name: object, item: pytest.Item) -> Any:
 
 
 def _code_of(item: pytest.Item) -> types.CodeType | None:
-    function = getattr(item, "obj", None)
+    function: Any = getattr(item, "obj", None)
     inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
     function = inner or function
     while hasattr(function, "__wrapped__"):
@@ -97,11 +96,13 @@ def test_frame(item: pytest.Item, error: RetraceError) -> NoReturn:
     first = code.co_firstlineno
     line = max(error.line, first)
     text = linecache.getline(code.co_filename, line).rstrip()
-    start = {"lineno": line, "col_offset": len(text) - len(text.lstrip())}
-    span = {**start, "end_lineno": line, "end_col_offset": max(len(text), start["col_offset"] + 1)}
+    start: dict[str, int] = {"lineno": line, "col_offset": len(text) - len(text.lstrip())}
+    span: dict[str, Any] = {**start, "end_lineno": line, "end_col_offset": max(len(text), start["col_offset"] + 1)}
     body = ast.Raise(exc=ast.Name(id="error", ctx=ast.Load(), **span), cause=None, **span)
     empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    function = ast.FunctionDef(name="test", args=empty, body=[body], decorator_list=[], returns=None, **{**span, "lineno": first})
+    function = ast.FunctionDef(
+        name="test", args=empty, body=[body], decorator_list=[], returns=None, **{**span, "lineno": first}
+    )
     if sys.version_info >= (3, 12):
         function.type_params = []
     module = compile(ast.Module(body=[function], type_ignores=[]), code.co_filename, "exec")

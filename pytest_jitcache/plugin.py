@@ -131,5 +131,3 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_runtest_teardown() -> None:
     _of_test.clear()
-
-

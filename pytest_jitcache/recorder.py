@@ -129,7 +129,7 @@ class Recorder:
         self._statics = Slots()
         self._capture: Capture | None = None
         self._count = itertools.count(1)
-        self._helpers: set[CodeType] = set()
+        self._checkpointed: set[Any] = set()
 
     # -- watchers
 
@@ -166,15 +166,38 @@ class Recorder:
             code = getattr(start.fun, "__code__", None)
             if code is None or in_jax(code.co_filename):
                 return None
-        trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for)
+        trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
         trace.body = not start.again and not function.has_cache
-        if trace.inside is not None and trace.inside.body and function.codes and trace.inside.codes[-1:] == function.codes[-1:]:
-            inner_is_recursion = not trace.inside.kinds or trace.inside.kinds[0] in ("function", "lambda", "nested function")
+        if "checkpoint" in function.kinds and not jax_internals.announces_bodies():
+            trace.body = self._is_first(function, trace)
+        if (
+            trace.inside is not None
+            and trace.inside.body
+            and function.codes
+            and trace.inside.codes[-1:] == function.codes[-1:]
+        ):
+            inner_is_recursion = not trace.inside.kinds or trace.inside.kinds[0] in (
+                "function",
+                "lambda",
+                "nested function",
+            )
             if not inner_is_recursion and trace.inside.ref() is not None:
                 trace.inside.body = self._is_user_code(trace.inside)
         for watcher in self.watchers():
             watcher.begin(trace, function, start.frame)
         return trace
+
+    def _is_first(self, function: Unwrapped, trace: Trace) -> bool:
+        """Whether a checkpointed function runs in this trace: where JAX does not announce it, the first time only."""
+        place = function.layers[-1:]
+        key = (place, self._slots.slot(place, function.objects[-1]), trace.signature.key)
+        first = key not in self._checkpointed
+        self._checkpointed.add(key)
+        return first
+
+    def forget(self, codes: frozenset[CodeType]) -> None:
+        """The caches of these functions have been cleared."""
+        self._checkpointed = {key for key in self._checkpointed if key[0][-1] not in codes}
 
     @staticmethod
     def _is_user_code(trace: Trace) -> bool:
@@ -197,7 +220,9 @@ class Recorder:
         for watcher in self.watchers():
             watcher.end(trace)
 
-    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType) -> None:
+    def stage_ended(
+        self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType
+    ) -> None:
         helper = call is not None and self._is_helper(call.fun)
         for watcher in self.watchers():
             watcher.spent(stage, seconds, fun_name, call.fun if call is not None else None, helper)
@@ -266,13 +291,14 @@ class Recorder:
         avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
         frame: FrameType,
         traced_for: str,
+        flat: bool = False,
     ) -> Trace:
         identity = fun
         static = call is not None and call.arrays_only  # eqx.filter_jit: the function is one of JAX's static arguments
         static = static or (traced_for != "jit" and function.machinery)  # the wrapper is of JAX's making, and is cached
         if static:
             identity = function.innermost or fun
-        signature = self._signature(fun, call, avals)
+        signature = self._signature(fun, call, avals, flat)
         for argument in signature.arguments:
             for token in _identity_tokens(argument):
                 value = token.ref()
@@ -308,7 +334,11 @@ class Recorder:
         )
 
     def _signature(
-        self, fun: Any, call: jax_internals.Call | None, avals: tuple[tuple[Any, ...], dict[str, Any]] | None
+        self,
+        fun: Any,
+        call: jax_internals.Call | None,
+        avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
+        flat: bool,
     ) -> Signature:
         assert self._capture is not None
         if call is not None:
@@ -317,7 +347,7 @@ class Recorder:
                 parameters, call.args, call.kwargs, call.static_argnums, call.static_argnames, call.arrays_only
             )
         if avals is not None:
-            return self._capture.call(_parameters(fun), avals[0], avals[1])
+            return self._capture.call(None if flat else _parameters(fun), avals[0], avals[1])
         return Signature((), known=False)
 
 

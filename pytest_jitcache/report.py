@@ -47,9 +47,7 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
 
 def _wrapped(label: str, text: str) -> list[str]:
     indent = " " * len(label)
-    return textwrap.wrap(
-        label + text, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.wrap(label + text, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def nearest(group: Sequence[Trace], verb: str) -> tuple[Trace, list[Difference]]:
@@ -120,7 +118,9 @@ def everything(group: Sequence[Trace]) -> str:
     for number, trace in enumerate(group, 1):
         spent = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in trace.seconds.items())
         lines.append(f"  {number}. {trace.signature.render(limit=2000)}")
-        lines.append(f"     traced for {trace.traced_for}; {' of '.join(trace.kinds)}; {spent or 'no times'}; {trace.compiles} compiles")
+        lines.append(
+            f"     traced for {trace.traced_for}; {' of '.join(trace.kinds)}; {spent or 'no times'}; {trace.compiles} compiles"
+        )
         if trace.options:
             lines.append("     options: " + ", ".join(f"{k}={v}" for k, v in trace.options))
     return "\n".join(lines)
@@ -138,7 +138,12 @@ def disabled(name: str, info: str | None) -> str:
 
 def unjudged(name: str, problems: Sequence[str], info: str | None) -> str:
     first = problems[0]
-    return _join(f"{name} was not judged: {first}", " ".join(problems), "Keep the listeners in place while a guard is watching.", info)
+    return _join(
+        f"{name} was not judged: {first}",
+        " ".join(problems),
+        "Keep the listeners in place while a guard is watching.",
+        info,
+    )
 
 
 def never_traced(name: str, info: str | None) -> str:
@@ -168,7 +173,20 @@ def _join(first: str, why: str, fix: str, info: str | None) -> str:
 
 # --- is there a jit in it? --------------------------------------------------------------------------------------------
 
-_MAKERS = {"jit", "pmap", "pjit", "filter_jit", "filter_pmap", "scan", "while_loop", "fori_loop", "cond", "switch", "map", "shard_map"}
+_MAKERS = {
+    "jit",
+    "pmap",
+    "pjit",
+    "filter_jit",
+    "filter_pmap",
+    "scan",
+    "while_loop",
+    "fori_loop",
+    "cond",
+    "switch",
+    "map",
+    "shard_map",
+}
 
 
 def jit_in_sight(function: Any, depth: int = 0, seen: set[int] | None = None) -> bool:
@@ -180,7 +198,9 @@ def jit_in_sight(function: Any, depth: int = 0, seen: set[int] | None = None) ->
     if is_jitted(function):
         return not in_jax(_file(function))
     if isinstance(function, types.MethodType):
-        if any(jit_in_sight(v, depth + 1, seen) for v in getattr(function.__self__, "__dict__", {}).values() if callable(v)):
+        if any(
+            jit_in_sight(v, depth + 1, seen) for v in getattr(function.__self__, "__dict__", {}).values() if callable(v)
+        ):
             return True
         return jit_in_sight(function.__func__, depth + 1, seen)
     inner = getattr(function, "func", None) or getattr(function, "__wrapped__", None)

@@ -106,17 +106,22 @@ def static_token(value: object, depth: int = 0) -> object:
         if isinstance(value, frozenset | set):
             return (type(value), frozenset(static_token(v, depth + 1) for v in value))
         if isinstance(value, Mapping):
-            return (type(value), tuple((static_token(k, depth + 1), static_token(v, depth + 1)) for k, v in value.items()))
+            return (
+                type(value),
+                tuple((static_token(k, depth + 1), static_token(v, depth + 1)) for k, v in value.items()),
+            )
         if isinstance(value, types.FunctionType):
             return ByIdentity(value, value.__code__, _function_text(value))
         if isinstance(value, functools.partial):
-            parts = (value.func, value.args, tuple(sorted(value.keywords.items())))
-            return ByIdentity(value, static_token(parts, depth + 1), safe_repr(value))
+            bound = (value.func, value.args, tuple(sorted(value.keywords.items())))
+            return ByIdentity(value, static_token(bound, depth + 1), safe_repr(value))
         if isinstance(value, types.MethodType):
             return (types.MethodType, static_token(value.__func__, depth + 1), static_token(value.__self__, depth + 1))
         fields = getattr(type(value), "__dataclass_fields__", None)
         if fields and type(value).__eq__ is not object.__eq__:
-            parts = tuple((name, static_token(getattr(value, name, None), depth + 1)) for name in fields if fields[name].compare)
+            parts = tuple(
+                (name, static_token(getattr(value, name, None), depth + 1)) for name in fields if fields[name].compare
+            )
             return (type(value), parts)
     if type(value).__eq__ is object.__eq__:
         return ByIdentity(value, getattr(value, "__code__", None) or _place_of_callable(value), safe_repr(value))
@@ -151,7 +156,9 @@ def has_nan(token: object) -> bool:
     if isinstance(token, ByIdentity):
         return has_nan(token.place)
     if isinstance(token, tuple | frozenset):
-        return (len(token) == 2 and isinstance(token, tuple) and token[0] == "nan") or any(has_nan(part) for part in token)
+        return (len(token) == 2 and isinstance(token, tuple) and token[0] == "nan") or any(
+            has_nan(part) for part in token
+        )
     return False
 
 
@@ -363,8 +370,16 @@ class Capture:
             return self.static(value)
         tracer = isinstance(value, jax.core.Tracer)
         try:
-            aval = value if not is_array and hasattr(value, "weak_type") and hasattr(value, "dtype") else self._typeof(value)
-            shape, dtype, weak = tuple(aval.shape), short_dtype(str(aval.dtype)), bool(getattr(aval, "weak_type", False))
+            aval = (
+                value
+                if not is_array and hasattr(value, "weak_type") and hasattr(value, "dtype")
+                else self._typeof(value)
+            )
+            shape, dtype, weak = (
+                tuple(aval.shape),
+                short_dtype(str(aval.dtype)),
+                bool(getattr(aval, "weak_type", False)),
+            )
         except Exception:  # not a JAX type: JAX says so itself
             return Leaf(form="other", dtype=type(value).__name__, text=safe_repr(value))
         shape = tuple(n if isinstance(n, int) else str(n) for n in shape)
@@ -454,7 +469,11 @@ class Capture:
             elif parameter.name in left:
                 add(parameter.name, left.pop(parameter.name), "keyword", parameter.name in static_argnames, parameter)
             elif parameter.default is not parameter.empty:
-                arguments.append(Argument(parameter.name, Leaf(form="static", token=OMITTED, text=safe_repr(parameter.default)), OMITTED))
+                arguments.append(
+                    Argument(
+                        parameter.name, Leaf(form="static", token=OMITTED, text=safe_repr(parameter.default)), OMITTED
+                    )
+                )
         for index in range(position, len(args)):
             add(f"args[{index}]", args[index], "position", index in static_nums)
         for name in sorted(left):
@@ -470,6 +489,6 @@ def _equals_default(value: Any, default: Any) -> bool:
     if value is default:
         return True
     try:
-        return type(value) is type(default) and isinstance(value, _PLAIN + (tuple,)) and bool(value == default)
+        return type(value) is type(default) and isinstance(value, (*_PLAIN, tuple)) and bool(value == default)
     except Exception:
         return False

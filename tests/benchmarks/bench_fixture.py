@@ -112,9 +112,7 @@ def ten_thousand_traces() -> tuple[float, float]:
 
 def plugin_import() -> float:
     """Milliseconds that loading the plugin adds to a Python that has pytest loaded already."""
-    code = (
-        "import time, pytest; t = time.perf_counter(); import pytest_jitcache.plugin; print(time.perf_counter() - t)"
-    )
+    code = "import time, pytest; t = time.perf_counter(); import pytest_jitcache.plugin; print(time.perf_counter() - t)"
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)

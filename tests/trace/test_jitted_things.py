@@ -67,6 +67,11 @@ def arguments(name, dtype=jnp.float32):
     return (x,) if name in ("jit of partial", "jit of callable object", "jit of bound method", "method") else (x, x)
 
 
+def skip_what_cannot_start_cold(name):
+    if name == "pmap" and jax.__version_info__ < (0, 9):
+        pytest.skip("the pmap of JAX 0.8 and earlier has no cache of its own that could be cleared")
+
+
 @pytest.mark.parametrize("name", THINGS)
 def test_traced_once(name):
     f = THINGS[name]()
@@ -78,6 +83,7 @@ def test_traced_once(name):
 
 @pytest.mark.parametrize("name", THINGS)
 def test_two_signatures_are_too_many_in_total(name):
+    skip_what_cannot_start_cold(name)
     f = THINGS[name]()
     with pytest.raises(RetraceError, match="traced 2x, allowed 1: dtype"), traced_once(f, per="total"):
         f(*arguments(name))
@@ -86,6 +92,7 @@ def test_two_signatures_are_too_many_in_total(name):
 
 @pytest.mark.parametrize("name", THINGS)
 def test_wrapped(name):
+    skip_what_cannot_start_cold(name)
     f = traced_once(THINGS[name](), per="total")
     for _ in range(2):
         f(*arguments(name))
@@ -145,13 +152,19 @@ class TestEquinox:
 
     def test_python_float_is_static(self):
         f = self.eqx.filter_jit(times)
-        with pytest.raises(RetraceError, match=r"traced 2x, allowed 1: static argument changed \(factor\)"), traced_once(f, per="total"):
+        with (
+            pytest.raises(RetraceError, match=r"traced 2x, allowed 1: static argument changed \(factor\)"),
+            traced_once(f, per="total"),
+        ):
             f(1.0, X)
             f(2.0, X)
 
     def test_static_leaf_made_anew(self):
         f = self.eqx.filter_jit(apply)
-        with pytest.raises(RetraceError, match=r"apply traced 2x, allowed 1: static argument made anew \(fn\)"), traced_once(f):
+        with (
+            pytest.raises(RetraceError, match=r"apply traced 2x, allowed 1: static argument made anew \(fn\)"),
+            traced_once(f),
+        ):
             for _ in range(2):
                 f(lambda v: v, X)
 

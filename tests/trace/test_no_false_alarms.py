@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import threading
@@ -17,6 +18,10 @@ from jax import lax
 from pytest_jitcache import traced_once
 
 X = jnp.ones(3)
+
+
+def since(*version):
+    return pytest.mark.skipif(jax.__version_info__ < version, reason=f"JAX {'.'.join(map(str, version))} or later")
 
 
 def loss(w, x):
@@ -159,6 +164,7 @@ def test_equal_frozen_dataclass_as_static():
     assert count(lambda: [apply(X, mode=Config()) for _ in range(3)], apply) == 1
 
 
+@since(0, 7)
 def test_static_values_of_one_hash_are_apart():
     assert count(lambda: [apply(X, mode=m) for m in (1, 1.0, True)], apply) == 3
 
@@ -192,6 +198,7 @@ def test_hoisted_jit_and_jit_of_grad_of_one_function():
     assert count(run) == 2
 
 
+@since(0, 5)
 def test_two_outer_functions_inline_one_plain_function():
     @jax.jit
     def train(x):
@@ -209,6 +216,7 @@ def test_two_outer_functions_inline_one_plain_function():
     assert count(run, double) == 2
 
 
+@since(0, 5)
 def test_plain_function_used_three_times_in_one_trace():
     @jax.jit
     def forward(x):
@@ -266,6 +274,7 @@ def test_empty_and_none():
     assert count(lambda: [forward(X, None) for _ in range(3)], forward) == 1
 
 
+@since(0, 4, 36)
 def test_named_tuple_and_dataclass_state():
     @jax.tree_util.register_dataclass
     @dataclasses.dataclass
@@ -409,10 +418,8 @@ def test_a_trace_that_raised_inside_another_trace():
 
     @jax.jit
     def outer(x):
-        try:
+        with contextlib.suppress(OSError):
             bad(x)
-        except OSError:
-            pass
         return x
 
     def run():

@@ -28,7 +28,14 @@ def run(tmp_path):
         (tmp_path / "pytest.ini").write_text("[pytest]\n")
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args]
-        done = subprocess.run(command, cwd=tmp_path, env={**env, "JAX_PLATFORMS": "cpu", "COLUMNS": "150"}, capture_output=True, text=True)
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**env, "JAX_PLATFORMS": "cpu", "COLUMNS": "150"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return done.returncode, done.stdout + done.stderr
 
     return run
@@ -252,13 +259,19 @@ def test_mark_without_a_function_and_on_a_class(run):
 
 
 def test_strict_markers_know_ours(run):
-    assert run('@pytest.mark.traced_once("test_it.step")\ndef test_marked():\n    step(X)\n', "--strict-markers")[0] == 0
+    assert (
+        run('@pytest.mark.traced_once("test_it.step")\ndef test_marked():\n    step(X)\n', "--strict-markers")[0] == 0
+    )
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_xdist(run, workers):
     pytest.importorskip("xdist")
-    status, out = run(RETRACE + "\n\ndef test_holds(assert_traced_once):\n    with assert_traced_once(step):\n        step(X)\n", "-n", workers)
+    status, out = run(
+        RETRACE + "\n\ndef test_holds(assert_traced_once):\n    with assert_traced_once(step):\n        step(X)\n",
+        "-n",
+        workers,
+    )
     assert status == 1
     assert "1 failed, 1 passed" in out
     assert "step traced 2x, allowed 1: weak type (rate)" in out
