@@ -266,14 +266,14 @@ class Captured:
             change.verb
         ]
         line = f"in line {node.lineno}"  # type: ignore[attr-defined]
-        around = functions_around(self._source, node)
-        if around and isinstance(around[0], DEFINITIONS):
-            return f"`{around[0].name}` {change.verb} it {line}"
         for child, parent in self._source.ancestors(node):
             if isinstance(parent, (ast.For, ast.AsyncFor)) and self._source.fields[child] == "target":
                 return f"it {verb} by {describe_loop(parent)}"
             if isinstance(parent, ast.comprehension):
                 return f"it {verb} by {describe_loop(self._source.parents[parent])}"
+        around = functions_around(self._source, node)
+        if around and isinstance(around[0], DEFINITIONS):
+            return f"`{around[0].name}` {change.verb} it {line}"
         return f"it {verb} {line}"
 
 

@@ -100,10 +100,10 @@ class Changes:
     def _stored_by_name(self) -> dict[str, list[ast.AST]]:
         """Globals of this module that are set by their name as a string: `globals()["x"] = ...`, `setattr`."""
         found: dict[str, list[ast.AST]] = {}
+        for name, holder, call in self._set_calls:
+            if holder is None or self._is_this_module(holder):
+                found.setdefault(name, []).append(call)
         for call in self._source.calls:
-            for name, holder in self._set_by_call(call):
-                if holder is None or self._is_this_module(holder):
-                    found.setdefault(name, []).append(call)
             parent = self._source.parents[call]
             if (
                 self._names.dotted(call.func) == {"globals"}
@@ -123,10 +123,9 @@ class Changes:
                 if isinstance(node.ctx, ast.Store):
                     for dotted in self._names.dotted(node):
                         found.setdefault(dotted, []).append(Change(node, "assigns"))
-        for call in self._source.calls:
-            for name, holder in self._set_by_call(call):
-                for dotted in () if holder is None else self._names.dotted(holder):
-                    found.setdefault(f"{dotted}.{name}", []).append(Change(call, "sets"))
+        for name, holder, call in self._set_calls:
+            for dotted in () if holder is None else self._names.dotted(holder):
+                found.setdefault(f"{dotted}.{name}", []).append(Change(call, "sets"))
         return {name: changes for name, changes in found.items() if not name.startswith("jax.")}
 
     def _set_by_call(self, call: ast.Call) -> Iterator[tuple[str, ast.expr | None]]:
@@ -226,8 +225,11 @@ class Changes:
             holder, parent = parent, parents[parent]
         if isinstance(parent, ast.Attribute):
             call = parents[parent]
-            named = parent.attr in _MUTATORS[kind if holder is node else "unknown"]
-            if named and isinstance(call, ast.Call) and call.func is parent:
+            if not isinstance(call, ast.Call) or call.func is not parent:
+                return None
+            kind = kind if holder is node else "unknown"
+            adds = kind == "dict" and parent.attr == "setdefault" and isinstance(parents[call], ast.Expr)
+            if adds or parent.attr in _MUTATORS[kind]:
                 return None if self._is_registry(node) else call
             return None
         if isinstance(parent, ast.Call) and holder is node:
@@ -278,6 +280,7 @@ class Changes:
         if len(changes) < len(later):
             changes = [n for n in changes if not _is_none(self._stored(n))]
         found = [Change(n, "assigns") for n in changes]
+        found += [Change(call, "sets") for call in self._set_on(owner, attribute)]
         kinds = {self._kind(v) for n in stores if (v := self._stored(n)) is not None}
         kind = kinds.pop() if len(kinds) == 1 else "unknown"
         if kind in _MUTABLE:
@@ -288,8 +291,24 @@ class Changes:
                         found.append(Change(place, "mutates"))
         return found
 
+    def _set_on(self, owner: ast.ClassDef, attribute: str) -> Iterator[ast.Call]:
+        """The calls of `setattr(self, "attribute", ...)` outside of a constructor."""
+        for name, holder, call in self._set_calls:
+            if name == attribute and holder is not None and self._is_instance(holder, owner):
+                around = functions_around(self._source, call)
+                if not any(self._makes(function, set()) for function in around):
+                    yield call
+
+    @cached_property
+    def _set_calls(self) -> list[tuple[str, ast.expr | None, ast.Call]]:
+        return [(name, holder, call) for call in self._source.calls for name, holder in self._set_by_call(call)]
+
     def _belongs(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
-        behind = self._definitions.class_behind(node.value)
+        return self._is_instance(node.value, owner)
+
+    def _is_instance(self, node: ast.expr, owner: ast.ClassDef) -> bool:
+        """Whether an expression is an object of a class, of one of its bases, or of a class that has it as a base."""
+        behind = self._definitions.class_behind(node)
         return behind is not None and (behind is owner or owner in self._bases(behind) or behind in self._bases(owner))
 
     def _bases(self, cls: ast.ClassDef) -> list[ast.ClassDef]:

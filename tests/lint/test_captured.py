@@ -535,6 +535,58 @@ LOCALS = {
                 a, b = b, a
             return x
     """,
+    "except_and_match": """
+        def run(x, commands):
+            scale = 1.0
+            f = jax.jit(lambda v: v * scale)  # expect: JIT202
+            for command in commands:
+                match command:
+                    case ("scale", scale):
+                        pass
+                    case _:
+                        x = f(x)
+            return x
+    """,
+    "async_with": """
+        async def run(x, opened):
+            scale = 1.0
+            f = jax.jit(lambda v: v * scale)  # expect: JIT202
+            for one in opened:
+                async with one as scale:
+                    x = f(x)
+            return x
+    """,
+    "generator": """
+        def run(x, n):
+            rate = 1.0
+            f = jax.jit(lambda v: v * rate)  # expect: JIT202
+            for _ in range(n):
+                yield f(x)
+                rate *= 0.5
+    """,
+    "try_and_finally": """
+        def run(x, n):
+            rate = 1.0
+            f = jax.jit(lambda v: v * rate)  # expect: JIT202
+            for _ in range(n):
+                try:
+                    x = f(x)
+                except ValueError:
+                    rate = rate / 2
+            return x
+    """,
+    "method_local": """
+        class A:
+            def fit(self, x, n):
+                rate = self.rate
+                @jax.jit  # expect: JIT202
+                def step(x):
+                    return x * rate
+                for _ in range(n):
+                    x = step(x)
+                    rate = rate / 2
+                return x
+    """,
     "through_a_helper_closure": """
         def run(x, n):
             rate = 1.0
@@ -871,6 +923,82 @@ ATTRIBUTES = {
             def predict(self, x):
                 return x - self.mean
     """,
+    "class_body_jit": """
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+            def _step(self, x):
+                return x * self.rate
+            step = jax.jit(_step, static_argnums=0)  # expect: JIT203
+            def tune(self, rate):
+                self.rate, self.other = rate, 1
+    """,
+    "cached_property": """
+        import functools
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+            @functools.cached_property
+            def step(self):
+                return jax.jit(self._step)  # expect: JIT203
+            def _step(self, x):
+                return x * self.rate
+            def tune(self, rate):
+                self.rate = rate
+    """,
+    "bound_partial": """
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+                self.step = jax.jit(partial(self._step, 2))  # expect: JIT203
+            def _step(self, k, x):
+                return k * x * self.rate
+            def tune(self, rate):
+                self.rate = rate
+    """,
+    "setattr": """
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+            @partial(jax.jit, static_argnums=0)  # expect: JIT203
+            def step(self, x):
+                return x * self.rate
+            def tune(self, rate):
+                setattr(self, "rate", rate)
+    """,
+    "attribute_of_a_class": """
+        class Config:
+            rate = 1.0
+        @jax.jit  # expect: JIT203
+        def step(x):
+            return x * Config.rate
+        def tune(rate):
+            Config.rate = rate
+    """,
+    "bound_method_from_outside": """
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+            def step(self, x):
+                return x * self.rate
+            def tune(self, rate):
+                self.rate = rate
+        a = A()
+        fast = jax.jit(a.step)  # expect: JIT203
+    """,
+    "read_in_a_base_class": """
+        class Base:
+            def scaled(self, x):
+                return x * self.rate
+        class A(Base):
+            def __init__(self):
+                self.rate = 1.0
+            @partial(jax.jit, static_argnums=0)  # expect: JIT203
+            def step(self, x):
+                return self.scaled(x)
+            def tune(self, rate):
+                self.rate = rate
+    """,
     # ---- silent
     "assigned_in_init_only": """
         class A:
@@ -1059,6 +1187,12 @@ MUTABLES = {
         f = jax.jit(lambda x: x * CONFIG["a"])  # expect: JIT204
         def configure(a):
             CONFIG["a"] = a
+    """,
+    "dict_setdefault": """
+        TABLE = {}
+        f = jax.jit(lambda x: x * len(TABLE))  # expect: JIT204
+        def add(key):
+            TABLE.setdefault(key, 0.0)
     """,
     "dict_update": """
         CONFIG = dict(a=1)
