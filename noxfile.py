@@ -29,7 +29,7 @@ FLAKE8 = {
 }
 
 BESIDE = ["anyio", "equinox", "flax", "hypothesis", "pytest-asyncio", "pytest-rerunfailures", "pytest-xdist"]
-TRACE_TESTS = ["tests/trace", "tests/test_cases_trace.py", "example"]
+TRACE_TESTS = ["tests/trace", "tests/suite", "tests/test_cases_trace.py", "example"]
 LINT_TESTS = ["tests/lint", "tests/test_opt_in.py", "tests/test_cases_lint.py"]
 
 jax_versions = nox.parametrize(
