@@ -18,7 +18,7 @@ from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
 from flake8_jitcache.places import describe_loop, functions_around, place_of
 from flake8_jitcache.reach import Reach, Region, Root
-from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Function, Scope, start
+from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Function, Scope, start
 from flake8_jitcache.timing import Life, Timing
 from flake8_jitcache.uses import Use
 from flake8_jitcache.values import Values
@@ -253,7 +253,8 @@ class Captured:
         if stale.late:
             return (
                 f"the jitted code reads the {what} `{stale.spelled}` at its first call, not where it is made, and "
-                f"{where}: it sees the later value; {remedy}"
+                f"{where}: it sees the later value; {remedy}, or bind it there with a default "
+                f"`{stale.spelled}={stale.spelled}`"
             )
         return (
             f"the jitted code reads the {what} `{stale.spelled}` when it is traced, and {where}: a call that is not "
@@ -267,10 +268,8 @@ class Captured:
         ]
         line = f"in line {node.lineno}"  # type: ignore[attr-defined]
         for child, parent in self._source.ancestors(node):
-            if isinstance(parent, (ast.For, ast.AsyncFor)) and self._source.fields[child] == "target":
+            if isinstance(parent, (ast.For, ast.AsyncFor, *COMPREHENSIONS)) and self._source.fields[child] == "target":
                 return f"it {verb} by {describe_loop(parent)}"
-            if isinstance(parent, ast.comprehension):
-                return f"it {verb} by {describe_loop(self._source.parents[parent])}"
         around = functions_around(self._source, node)
         if around and isinstance(around[0], DEFINITIONS):
             return f"`{around[0].name}` {change.verb} it {line}"

@@ -80,7 +80,7 @@ def test_wheel_holds_the_two_packages_only(wheel: Path) -> None:
         names = archive.namelist()
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"flake8_jitcache", "pytest_jitcache"}
-    assert {"flake8_jitcache/py.typed", "pytest_jitcache/py.typed"} <= set(names)
+    assert {"flake8_jitcache/py.typed", "pytest_jitcache/py.typed", "flake8_jitcache/pages/JIT101.md"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
@@ -104,7 +104,7 @@ def test_sdist_holds_what_its_own_tests_need(sdist: Path) -> None:
         "noxfile.py",
         "example/.flake8",
         "example/jit_cached_call.py",
-        "demo/faulty/.flake8",
+        "tests/demo/faulty/.flake8",
         "tests/cases/lint/crlf_lambda.py",
         "tests/cases/trace/test_plain_reuse.py",
     } <= names
@@ -122,7 +122,7 @@ def test_flake8_environment_has_the_plugin_and_no_jax(environment: Environment, 
     assert "jax-jitcache" in environment.run_python("-m", "flake8", "--version")
 
     faulty = environment.folder / "faulty.py"
-    shutil.copy(ROOT / "demo" / "faulty" / "jit_fresh_calls.py", faulty)
+    shutil.copy(ROOT / "tests" / "demo" / "faulty" / "jit_fresh_calls.py", faulty)
     found = environment.run_python("-m", "flake8", "--select=JIT", "--exit-zero", "--format=%(code)s", faulty)
     assert found.split() == ["JIT101", "JIT103", "JIT106", "JIT201"]
 

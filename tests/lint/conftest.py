@@ -35,3 +35,14 @@ def judge() -> Callable[..., None]:
         assert shown == sorted(expected), "\n".join(f"{f.line}: {f.code} {f.text}" for f in got)
 
     return judge
+
+
+@pytest.fixture(scope="session")
+def text_of() -> Callable[[str], str]:
+    """A function that gives the text of the one finding in a source, with its code."""
+
+    def text_of(source: str) -> str:
+        [finding] = findings(ast.parse(textwrap.dedent(source)), Options())
+        return f"{finding.code} {finding.text}"
+
+    return text_of

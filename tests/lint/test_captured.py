@@ -1395,3 +1395,59 @@ def test_captured(source: str, judge: Callable[..., None]) -> None:
 
     expected = "JIT1" if "JIT1" in source else "JIT2"
     judge(HEAD + textwrap.dedent(source), only=expected)
+
+
+def test_text_names_what_is_read_where_it_changes_and_the_remedy(text_of: Callable[[str], str]) -> None:
+    assert text_of(HEAD + textwrap.dedent(GLOBALS["setter"])) == (
+        "JIT201 the jitted code reads the global `SCALE` when it is traced, and `set_scale` rebinds it in line 15: a call "
+        "that is not traced again keeps the old value; pass `SCALE` as an argument"
+    )
+
+
+def test_text_names_the_loop_that_rebinds(text_of: Callable[[str], str]) -> None:
+    assert text_of(HEAD + textwrap.dedent(LOCALS["kept_lambdas_read_late"])) == (
+        "JIT202 the jitted code reads the captured local `k` at its first call, not where it is made, and it is rebound "
+        "by the loop in line 11: it sees the later value; pass `k` as an argument, or bind it there with a default `k=k`"
+    )
+
+
+def test_text_says_why_an_attribute_goes_stale(text_of: Callable[[str], str]) -> None:
+    assert text_of(HEAD + textwrap.dedent(ATTRIBUTES["static_argnums"])) == (
+        "JIT203 the jitted code reads `self.rate` when it is traced, since its object is not a traced argument, and "
+        "`tune` assigns it in line 16: a call that is not traced again keeps the old value; pass `self.rate` as an argument"
+    )
+
+
+def test_text_names_the_mutation(text_of: Callable[[str], str]) -> None:
+    assert text_of(HEAD + textwrap.dedent(MUTABLES["list_append"])).startswith(
+        "JIT204 the jitted code reads `TERMS` when it is traced, and `add` mutates it in line 14: "
+    )
+
+
+def test_wrong_results_win_over_retraces_at_one_place(judge: Callable[..., None]) -> None:
+    judge(
+        """
+        import jax
+
+        def f(x):
+            rate = 1.0
+            for _ in range(9):
+                x = jax.jit(lambda v: v * rate)(x)  # expect: JIT101
+                rate = 0.5
+            return x
+
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+            def decay(self):
+                self.rate *= 0.5
+            def fit(self, x):
+                step = jax.jit(self.step)  # expect: JIT203
+                for _ in range(9):
+                    x = step(x)
+                    self.decay()
+                return x
+            def step(self, x):
+                return x * self.rate
+        """
+    )
