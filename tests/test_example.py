@@ -75,7 +75,7 @@ def test_pytest_finds_the_fault_that_the_readme_suggests(copied: Path) -> None:
 
 
 def test_demo_finds_the_faults_and_nothing_else() -> None:
-    done = run("demo", cwd=ROOT)
+    done = run("tests.demo", cwd=ROOT)
     assert done.returncode == 0, done.stdout
     assert done.stderr == ""
     assert done.stdout.count("--> As expected") == 4
@@ -83,9 +83,9 @@ def test_demo_finds_the_faults_and_nothing_else() -> None:
 
 
 def test_demo_fails_when_the_example_has_a_fault(tmp_path: Path) -> None:
-    fill(tmp_path, "example", "demo")
+    fill(tmp_path, "example", "tests/demo")
     make_the_jit_where_it_is_called(tmp_path / "example")
-    done = run("demo", cwd=tmp_path)
+    done = run("tests.demo", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.count("--> NOT AS EXPECTED") == 2
     assert done.stdout.splitlines()[-1].startswith("Not as expected: 3 of 4")

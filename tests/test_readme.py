@@ -45,7 +45,7 @@ def test_output_of_pytest(folder: Path) -> None:
     assert shown in printed(folder, "pytest", "test_loss.py")
 
 
-@pytest.mark.parametrize("last", [".venv/bin/python demo", ".venv/bin/pytest -n 2"])
+@pytest.mark.parametrize("last", [".venv/bin/python tests/demo", ".venv/bin/pytest -n 2"])
 def test_each_of_the_two_commands_makes_its_own_environment(last: str) -> None:
     [command] = [line.strip() for line in README.splitlines() if line.endswith(f" && {last}")]
     assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")

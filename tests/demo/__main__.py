@@ -1,4 +1,4 @@
-"""Run both checks on a faulty twin of the example, then on the example: `python demo`.
+"""Run both checks on a faulty twin of the example, then on the example: `python tests/demo`.
 
 Exit status 0 where the checks found exactly the faults that are there, 1 otherwise.
 """
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-EXAMPLE = HERE.parent / "example"
+ROOT = HERE.parent.parent
+EXAMPLE = ROOT / "example"
 FAULTY = HERE / "faulty"
 
 
@@ -31,7 +32,7 @@ class Step:
 
     def run(self) -> bool:
         """Show the command, its output and what it means; return whether all was as expected."""
-        folder = os.path.relpath(self.folder, HERE.parent)
+        folder = os.path.relpath(self.folder, ROOT)
         print(f"\n=== {self.title}\n\n$ cd {folder} && {' '.join(self.command)}", flush=True)
         done = subprocess.run(
             [sys.executable, "-m", *self.command],
@@ -105,7 +106,7 @@ def main() -> int:
     print(
         "jax-jitcache: two checks for functions that JAX traces and compiles again and again, or with a value gone stale."
     )
-    print("They look at demo/faulty, where five functions have a fault, and at example, where none has.")
+    print("They look at tests/demo/faulty, where five functions have a fault, and at example, where none has.")
     wrong = [step.title for step in STEPS if not step.run()]
     print()
     if wrong:
