@@ -88,7 +88,9 @@ def add(parser: pytest.Parser) -> None:
         default=False,
         help="write the retraces of this run to the file of --jitcache-baseline instead of failing tests.",
     )
-    parser.addini("jitcache_summary", "true, false, or the number of functions to list (--jitcache-summary).", default="")
+    parser.addini(
+        "jitcache_summary", "true, false, or the number of functions to list (--jitcache-summary).", default=""
+    )
     parser.addini("jitcache_strict", "true or false (--jitcache-strict).", default="")
     parser.addini(
         "jitcache_allow",
@@ -130,9 +132,13 @@ def read(config: pytest.Config) -> Settings:
         allow=_allow(config),
     )
     if update and settings.baseline is None:
-        raise pytest.UsageError("--jitcache-update-baseline needs the file to write: --jitcache-baseline FILE (or ini jitcache_baseline).")
+        raise pytest.UsageError(
+            "--jitcache-update-baseline needs the file to write: --jitcache-baseline FILE (or ini jitcache_baseline)."
+        )
     if (named_baseline or update) and strict_option is False:
-        raise pytest.UsageError("--no-jitcache-strict and a baseline exclude each other: the baseline is for --jitcache-strict.")
+        raise pytest.UsageError(
+            "--no-jitcache-strict and a baseline exclude each other: the baseline is for --jitcache-strict."
+        )
     if named_baseline or update:
         settings = replace(settings, strict=True)
     if settings.strict and settings.baseline is not None and not update and not settings.baseline.exists():

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from pytest_jitcache.suite.session import Function, function_from
+from pytest_jitcache.suite.session import STAGES, Function, function_from
 from pytest_jitcache.suite.totals import FunctionTotals, Totals
 
 VERSION = 1
@@ -33,7 +33,9 @@ def document(totals: Totals) -> dict[str, Any]:
             "wasted_seconds": sum(f.wasted_seconds for f in ordered),
             "workers": totals.workers,
         },
-        "jax_operations": {"seconds": totals.others, "compiles": totals.other_compiles},
+        "jax_operations": [
+            {"name": one.name, "seconds": one.seconds, "compiles": one.compiles} for one in totals.worst_operations()
+        ],
         "functions": [_function(total) for total in ordered],
         "tests": _tests(totals, number.__getitem__),
     }
@@ -79,7 +81,10 @@ def _tests(totals: Totals, number: Callable[[Function], int]) -> list[dict[str, 
                 "outcome": payload.get("outcome"),
                 "retraced": payload.get("retraced", []),
                 "records": records,
-                "jax_operations": {"seconds": payload["others"], "compiles": payload["other_compiles"]},
+                "jax_operations": [
+                    {"name": name, "seconds": dict(zip(STAGES, seconds, strict=True)), "compiles": compiles}
+                    for name, (*seconds, compiles) in payload["others"].items()
+                ],
                 "problems": payload["problems"],
             }
         )

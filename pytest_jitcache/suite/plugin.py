@@ -6,6 +6,7 @@ crashes loses its unfinished test and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Generator
 from typing import Any
@@ -74,7 +75,8 @@ class SuitePlugin:
         finally:
             self.session.leave()
             if raised and self.settings.strict:
-                self._judge(item)
+                with contextlib.suppress(Exception):  # the test's own exception is the one to show
+                    self._judge(item)
         if self.settings.strict:
             error = self._judge(item)
             if error is not None:
@@ -200,5 +202,7 @@ class SuitePlugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.settings.summary:
             summary.show(terminalreporter, self.totals, self.settings.summary)
-        stale = baseline.stale(self.accepted, self._retraced(), self._ran()) if not self.settings.update_baseline else []
+        stale = (
+            baseline.stale(self.accepted, self._retraced(), self._ran()) if not self.settings.update_baseline else []
+        )
         summary.notes(terminalreporter, self.settings, stale, self.unwritten, self.totals)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pytest_jitcache.causes import Difference
 from pytest_jitcache.recorder import Trace
 
-_KINDS = {"partial": "JIT102", "bound method": "JIT104", "function": "JIT103", "nested function": "JIT103", "lambda": "JIT101"}
+_KINDS = {
+    "partial": "JIT102",
+    "bound method": "JIT104",
+    "function": "JIT103",
+    "nested function": "JIT103",
+    "lambda": "JIT101",
+}
 
 
 def rule(trace: Trace, difference: Difference) -> str | None:

@@ -27,6 +27,13 @@ Payload = dict[str, Any]
 
 STAGES = ("trace", "lower", "compile")
 
+# What an eager control-flow function is compiled as -> what its bodies are traced for.
+_CONTROL_FLOW = {
+    "scan": ("scan", "fori_loop"),
+    "while": ("while_body", "fori_loop", "while_cond"),
+    "cond": ("cond", "switch"),
+}
+
 _REMEMBERED = 4  # earlier traces of one signature that a later test is compared with
 _JITTER = 1e-4  # seconds; JAX measures with another clock
 
@@ -111,8 +118,10 @@ class Session(Watcher):
     def _start_over(self) -> None:
         self.records: list[Record] = []
         self._groups: dict[object, list[Group]] = {}
-        self._others = dict.fromkeys(STAGES, 0.0)
-        self._other_compiles = 0
+        self._latest: dict[object, Record] = {}
+        self._bodies: dict[str, dict[str, Record]] = {}
+        self._others: dict[str, dict[str, float]] = {}
+        self._other_compiles: dict[str, int] = {}
         self._spans: list[list[Any]] = []
         self._phases: list[list[Any]] = []
 
@@ -179,7 +188,7 @@ class Session(Watcher):
             self._spent(_Span(now - seconds, now, record, trace.name), "trace")
             if not trace.body:
                 return
-            self.records.append(record)
+            self._append(record)
             record.guarded = any(other.judges(trace) for other in recorder.watchers())
             if trace.inside is None:
                 self._compare(record)
@@ -204,16 +213,26 @@ class Session(Watcher):
         """The record of the function that is lowered or compiled: its last trace in this test, or a new record."""
         thread = threading.current_thread().name
         if fun is None:
-            return next((r for r in reversed(self.records) if r.thread == thread and r.function.name == name), None)
+            return self._latest.get((thread, name))
         function = unwrap(fun)
-        if not function.found:
-            return None
-        for record in reversed(self.records):
-            if record.layers == function.layers and record.thread == thread:
-                return record
-        record = Record(function_of(function), self.phase, thread, time.perf_counter(), layers=function.layers)
-        self.records.append(record)
+        record = self._latest.get((thread, function.layers))
+        if record is None and not function.found:
+            bodies = self._bodies.get(thread, {})
+            traced_for = next((one for one in _CONTROL_FLOW.get(name, ()) if one in bodies), None)
+            if traced_for is None:
+                return None
+            return bodies.pop(traced_for) if stage == "compile" else bodies[traced_for]
+        if record is None:
+            record = Record(function_of(function), self.phase, thread, time.perf_counter(), layers=function.layers)
+            self._append(record)
         return record
+
+    def _append(self, record: Record) -> None:
+        self.records.append(record)
+        for which in (record.layers, record.function.name):
+            self._latest[record.thread, which] = record
+        if record.trace is not None and record.trace.inside is None:
+            self._bodies.setdefault(record.thread, {})[record.trace.traced_for] = record
 
     def _spent(self, span: _Span, stage: str) -> None:
         """Charge a span with its own time: its length without that of the spans in it, which have ended before."""
@@ -232,13 +251,17 @@ class Session(Watcher):
         if record is not None:
             record.add(stage, own)
         else:
-            self._others[stage] += own
-            self._other_compiles += stage == "compile"
+            seconds = self._others.setdefault(span.name, dict.fromkeys(STAGES, 0.0))
+            seconds[stage] += own
+            if stage == "compile":
+                self._other_compiles[span.name] = self._other_compiles.get(span.name, 0) + 1
         if self._keep_spans and twin is None:
             shown = record.function.name if record is not None else span.name
             thread = threading.current_thread().name
             signature = str(record.trace.signature) if record is not None and record.trace is not None else ""
-            self._spans.append([stage, shown, self.clock + span.start, span.end - span.start, thread, signature, self.phase])
+            self._spans.append(
+                [stage, shown, self.clock + span.start, span.end - span.start, thread, signature, self.phase]
+            )
 
     def _compare(self, record: Record) -> None:
         """Whether this was traced before: in this test, or by an earlier one."""
@@ -317,15 +340,16 @@ class Session(Watcher):
                     allowed=record.allowed,
                 )
             records.append(row)
-        if not (self.nodeid or records or any(self._others.values())):
+        if not (self.nodeid or records or self._others):
             return None
         return {
             "test": self.nodeid,
             "attempt": self._attempts.get(self.nodeid, 0),
             "functions": [[*function[:-1], list(function.kinds)] for function in functions],
             "records": records,
-            "others": dict(self._others),
-            "other_compiles": self._other_compiles,
+            "others": {
+                name: [*seconds.values(), self._other_compiles.get(name, 0)] for name, seconds in self._others.items()
+            },
             "problems": list(self._problems),
             "spans": self._spans,
             "phases": self._phases,

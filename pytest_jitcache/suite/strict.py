@@ -49,9 +49,7 @@ def error(found: Sequence[Group]) -> RetraceError:
         text += f"\nalso: {names}{', ...' if len(others) > 5 else ''}"
     function = worst[-1].function
     name = f"{function.module}.{function.qualname}".replace(".<locals>", "")
-    text += (
-        f"\nIf this is meant: @pytest.mark.{MARK}(reason=...) on the test, or `{name}` in the ini option {MARK}."
-    )
+    text += f"\nIf this is meant: @pytest.mark.{MARK}(reason=...) on the test, or `{name}` in the ini option {MARK}."
     result = RetraceError(text, traces, report.everything(traces))
     site = traces[-1].test_site
     if site is not None:

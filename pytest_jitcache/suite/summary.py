@@ -33,9 +33,13 @@ def show(terminal: pytest.TerminalReporter, totals: Totals, limit: int) -> None:
             f"of {_many(concerned, 'function')}",
             yellow=True,
         )
-    if totals.other_compiles or any(totals.others.values()):
-        spent = _seconds(sum(totals.others.values()))
-        terminal.write_line(f"JAX's own operations outside of jit: {spent}, {_many(totals.other_compiles, 'compile')}")
+    operations = totals.worst_operations()
+    if operations:
+        spent, compiles = sum(one.cost for one in operations), sum(one.compiles for one in operations)
+        most = ", ".join(f"{one.name} {_seconds(one.cost)}" for one in operations[:3])
+        terminal.write_line(
+            f"JAX's own operations outside of your jitted functions: {_seconds(spent)} in {_many(compiles, 'compile')}, most for {most}"
+        )
     if functions:
         _table(terminal, functions[:limit])
         if len(functions) > limit:
@@ -112,14 +116,20 @@ def _many(number: int, noun: str) -> str:
 
 
 def notes(
-    terminal: pytest.TerminalReporter, settings: Settings, stale: Sequence[str], unwritten: Sequence[str], totals: Totals
+    terminal: pytest.TerminalReporter,
+    settings: Settings,
+    stale: Sequence[str],
+    unwritten: Sequence[str],
+    totals: Totals,
 ) -> None:
     """What else the user has to know: stale entries of the baseline, files that were not written, tests not seen whole."""
     for line in unwritten:
         terminal.write_line(f"jitcache: {line}", red=True)
     if stale and settings.baseline is not None:
         entries = f"{len(stale)} stale entr{'y' if len(stale) == 1 else 'ies'}"
-        terminal.write_line(f"jitcache: {entries} in {settings.baseline.name} (--jitcache-update-baseline drops them):", yellow=True)
+        terminal.write_line(
+            f"jitcache: {entries} in {settings.baseline.name} (--jitcache-update-baseline drops them):", yellow=True
+        )
         for entry in stale:
             terminal.write_line(f"  {entry}")
     if settings.update_baseline and settings.baseline is not None and not unwritten:
@@ -128,5 +138,6 @@ def notes(
     if problems:
         test, texts = next(iter(problems.items()))
         terminal.write_line(
-            f"jitcache: {_many(len(problems), 'test')} not seen whole, first {test or 'the collection'}: {texts[0]}", yellow=True
+            f"jitcache: {_many(len(problems), 'test')} not seen whole, first {test or 'the collection'}: {texts[0]}",
+            yellow=True,
         )

@@ -49,7 +49,12 @@ def events(totals: Totals) -> list[dict[str, Any]]:
             if (pid, thread) not in threads:
                 threads[pid, thread] = _TESTS + 1 + sum(known == pid for known, _ in threads)
                 found.append(_name("thread_name", pid, threads[pid, thread], thread))
-            details = {"test": test, "phase": phase, "thread": thread, **({"signature": signature} if signature else {})}
+            details = {
+                "test": test,
+                "phase": phase,
+                "thread": thread,
+                **({"signature": signature} if signature else {}),
+            }
             found.append(
                 {"ph": "X", "cat": stage, "name": f"{stage} {function}", "pid": pid, "tid": threads[pid, thread],
                  "ts": at(start), "dur": round(seconds * 1e6, 1), "args": details}

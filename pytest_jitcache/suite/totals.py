@@ -8,24 +8,37 @@ from typing import Any
 from pytest_jitcache.suite.session import STAGES, Function, Payload, function_from
 
 
+@dataclass(kw_only=True)
+class Cost:
+    """Seconds by stage, and XLA compiles. Seconds are a function's own: without those of the traces inside its traces."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    compiles: int = 0
+
+    @property
+    def cost(self) -> float:
+        return sum(self.seconds.values())
+
+
 @dataclass
-class FunctionTotals:
-    """One function over the whole run. Seconds are its own: without those of the traces inside its traces."""
+class FunctionTotals(Cost):
+    """One function over the whole run."""
 
     function: Function
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     traces: int = 0
     inlined: int = 0
-    compiles: int = 0
     wasted: int = 0
     wasted_seconds: float = 0.0
     signatures: set[str] = field(default_factory=set)
     tests: dict[str, int] = field(default_factory=dict)
     causes: dict[tuple[str, str | None], int] = field(default_factory=dict)
 
-    @property
-    def cost(self) -> float:
-        return sum(self.seconds.values())
+
+@dataclass
+class Operation(Cost):
+    """One of JAX's own operations (`add`, `_uniform`, ...), called outside of the user's jitted functions."""
+
+    name: str
 
 
 @dataclass
@@ -39,8 +52,7 @@ class Totals:
 
     payloads: list[Payload] = field(default_factory=list)
     functions: dict[Function, FunctionTotals] = field(default_factory=dict)
-    others: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-    other_compiles: int = 0
+    operations: dict[str, Operation] = field(default_factory=dict)
     wall: float = 0.0
     workers: int = 0
 
@@ -48,22 +60,28 @@ class Totals:
         payload["worker"] = worker
         self.payloads.append(payload)
         functions = [function_from(row) for row in payload["functions"]]
-        for stage in STAGES:
-            self.others[stage] += payload["others"][stage]
-        self.other_compiles += payload["other_compiles"]
+        for name, (*seconds, compiles) in payload["others"].items():
+            operation = self.operations.setdefault(name, Operation(name))
+            for stage, spent in zip(STAGES, seconds, strict=True):
+                operation.seconds[stage] += spent
+            operation.compiles += compiles
         for record in payload["records"]:
             function = functions[record["function"]]
             total = self.functions.setdefault(function, FunctionTotals(function))
             _add(total, record, payload["test"])
 
     @property
+    def _costs(self) -> list[Cost]:
+        return [*self.functions.values(), *self.operations.values()]
+
+    @property
     def seconds(self) -> dict[str, float]:
         """Seconds by stage, of the user's functions and of JAX's own operations."""
-        return {stage: self.others[stage] + sum(f.seconds[stage] for f in self.functions.values()) for stage in STAGES}
+        return {stage: sum(one.seconds[stage] for one in self._costs) for stage in STAGES}
 
     @property
     def compiles(self) -> int:
-        return self.other_compiles + sum(f.compiles for f in self.functions.values())
+        return sum(one.compiles for one in self._costs)
 
     @property
     def traces(self) -> int:
@@ -71,7 +89,7 @@ class Totals:
 
     @property
     def empty(self) -> bool:
-        return not self.functions and not any(self.others.values())
+        return not self.functions and not self.operations
 
     @property
     def problems(self) -> dict[str, list[str]]:
@@ -81,6 +99,10 @@ class Totals:
     def worst(self) -> list[FunctionTotals]:
         """The functions by cost, the dearest first; by name where they cost the same."""
         return sorted(self.functions.values(), key=lambda f: (-f.cost, f.function))
+
+    def worst_operations(self) -> list[Operation]:
+        """JAX's own operations by cost, the dearest first."""
+        return sorted(self.operations.values(), key=lambda o: (-o.cost, o.name))
 
 
 def _add(total: FunctionTotals, record: dict[str, Any], test: str) -> None:

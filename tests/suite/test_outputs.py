@@ -1,0 +1,276 @@
+"""The files: `--jitcache-json`, `--jitcache-timeline`, `--jitcache-baseline`; and what is left of runs that end early."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+SOURCE = """
+def test_first():
+    for _ in range(3): reverse(jnp.arange(8))
+def test_second():
+    step = jax.jit(lambda x: jax.lax.scan(lambda c, y: (c + y, y), 0.0, x))
+    for n in (1, 2, 1, 2): step(jnp.ones(n))
+def test_third():
+    jnp.ones((7, 3)).sum()
+"""
+
+OUTPUTS = ("--jitcache-json=run.json", "--jitcache-timeline=timeline.json")
+
+
+def counts(run) -> dict[str, tuple[int, int, int, dict[str, int]]]:
+    return {f["qualname"]: (f["traces"], f["signatures"], f["compiles"], f["tests"]) for f in run.json["functions"]}
+
+
+def test_json(suite):
+    run = suite(SOURCE, *OUTPUTS)
+    document = run.json
+    assert (document["schema"], document["version"]) == ("jitcache-run", 1)
+    function = run.function("reverse.<lambda>")
+    assert (function["traces"], function["signatures"], function["wasted_traces"], function["compiles"]) == (3, 1, 2, 3)
+    assert function["file"] == str(suite.folder / "test_it.py")
+    assert function["line"] == 7
+    assert function["causes"] == [{"cause": "new function object", "rule": "JIT101", "traces": 2}]
+    first = next(test for test in document["tests"] if test["test"] == "test_it.py::test_first")
+    assert first["outcome"] == "passed"
+    assert [record["signature"] for record in first["records"]] == ["b: i32[8]"] * 3
+    assert first["records"][0]["call_site"] == {"file": function["file"], "line": 7, "function": "reverse"}
+
+
+def test_seconds_of_the_stages_add_up(suite):
+    document = suite(SOURCE, *OUTPUTS).json
+    totals = document["totals"]
+    assert 0 < sum(totals["seconds"].values()) < totals["wall_seconds"]
+    everything = document["functions"] + document["jax_operations"]
+    for stage, seconds in totals["seconds"].items():
+        assert sum(one["seconds"][stage] for one in everything) == pytest.approx(seconds)
+    records = [record for test in document["tests"] for record in test["records"]]
+    assert sum(record["compiles"] for record in records) == sum(f["compiles"] for f in document["functions"])
+
+
+def test_inner_trace_is_told_apart(suite):
+    run = suite(SOURCE, *OUTPUTS)
+    assert run.function("test_second.<lambda>")["inlined"] == 0
+    assert run.function("test_second.<lambda>.<lambda>")["inlined"] == 2
+
+
+def test_file_that_cannot_be_written_is_one_line(suite):
+    suite.write("file", "")
+    run = suite(SOURCE, "--jitcache-json=file/run.json", "--jitcache-timeline=timeline.json")
+    assert run.status == 0
+    assert "jitcache: " in run.output
+    assert "run.json was not written: " in run.output
+    assert (suite.folder / "timeline.json").exists()
+
+
+def test_no_temporary_file_is_left(suite):
+    suite(SOURCE, *OUTPUTS)
+    assert {p.name for p in suite.folder.iterdir()} == {"pytest.ini", "run.json", "test_it.py", "timeline.json"}
+
+
+# --- timeline
+
+
+def test_timeline_is_in_the_trace_event_format(suite):
+    """As its specification has it: complete events with `ts` and `dur`, metadata events, and proper nesting on each thread."""
+    suite(SOURCE, *OUTPUTS)
+    document = json.loads((suite.folder / "timeline.json").read_text())
+    events = document["traceEvents"]
+    assert {event["ph"] for event in events} == {"X", "M"}
+    named = {(e["pid"], e["tid"]) for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+    spans = [event for event in events if event["ph"] == "X"]
+    assert {(e["pid"], e["tid"]) for e in spans} == named
+    assert {event["cat"] for event in spans} == {"test", "trace", "lower", "compile"}
+    for event in spans:
+        assert event["ts"] >= 0
+        assert event["dur"] >= 0
+    for thread in named:
+        open_until: list[float] = []
+        on_thread = [e for e in spans if (e["pid"], e["tid"]) == thread]
+        for event in sorted(on_thread, key=lambda e: (e["ts"], -e["dur"])):
+            while open_until and open_until[-1] <= event["ts"]:
+                open_until.pop()
+            end = event["ts"] + event["dur"]
+            assert not open_until or end <= open_until[-1] + 200, "spans of one thread nest, within JAX's clock"
+            open_until.append(end)
+
+
+def test_timeline_has_each_span_once_within_its_test(suite):
+    run = suite(SOURCE, *OUTPUTS)
+    events = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
+    compiles = [e for e in events if e.get("cat") == "compile"]
+    assert len(compiles) == run.json["totals"]["compiles"]
+    traces = [e for e in events if e.get("cat") == "trace" and "signature" in e["args"]]
+    assert len(traces) >= run.json["totals"]["traces"]
+    call = next(e for e in events if e["name"] == "test_it.py::test_first (call)")
+    inside = [e for e in compiles if e["name"] == "compile <lambda>" and e["args"]["test"] == "test_it.py::test_first"]
+    assert len(inside) == 3
+    assert all(call["ts"] <= e["ts"] and e["ts"] + e["dur"] <= call["ts"] + call["dur"] for e in inside)
+
+
+def test_threads_have_tracks_of_their_own(suite):
+    suite(
+        """
+        import threading
+        def test_it():
+            thread = threading.Thread(target=reverse, args=(jnp.arange(8),), name="loader"); thread.start(); thread.join()
+        """,
+        *OUTPUTS,
+    )
+    events = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
+    track = next(e["tid"] for e in events if e["ph"] == "M" and e["args"]["name"] == "loader")
+    assert {e["cat"] for e in events if e["tid"] == track and e["ph"] == "X"} >= {"trace", "compile"}
+
+
+# --- xdist, reruns, early ends
+
+
+def test_workers_agree_with_one_process(suite):
+    pytest.importorskip("xdist")
+    alone = counts(suite(SOURCE, *OUTPUTS, "-n", "0", "--jitcache-summary"))
+    together = suite(None, *OUTPUTS, "-n", "2", "--jitcache-summary")
+    workers = {test["worker"] for test in together.json["tests"]}
+    assert alone == {
+        "reverse.<locals>.<lambda>": (3, 1, 3, {"test_it.py::test_first": 3}),
+        "test_second.<locals>.<lambda>": (2, 2, 2, {"test_it.py::test_second": 2}),
+        "test_second.<locals>.<lambda>.<locals>.<lambda>": (2, 1, 0, {"test_it.py::test_second": 2}),
+    }
+    assert counts(together) == alone
+    assert workers >= {"gw0", "gw1"}
+    assert " in 2 workers: " in together.output
+
+
+def test_strict_and_baseline_under_xdist(suite):
+    pytest.importorskip("xdist")
+    run = suite(SOURCE, "-n", "2", "--jitcache-baseline=b.json", "--jitcache-update-baseline")
+    assert run.status == 0
+    assert suite(None, "-n", "2", "--jitcache-strict").status == 1
+    assert suite(None, "-n", "2", "--jitcache-baseline=b.json").status == 0
+
+
+def test_crashed_worker_loses_its_unfinished_test_only(suite):
+    pytest.importorskip("xdist")
+    run = suite(
+        SOURCE
+        + """
+import os
+def test_crash():
+    reverse(jnp.arange(9))
+    os._exit(1)
+""",
+        *OUTPUTS,
+        "-n",
+        "1",
+    )
+    assert run.status == 1
+    assert run.function("reverse.<lambda>")["tests"] == {"test_it.py::test_first": 3}
+    assert run.function("test_second.<lambda>")["traces"] == 2
+
+
+def test_attempts_of_a_rerun_are_all_there(suite):
+    pytest.importorskip("pytest_rerunfailures")
+    run = suite(
+        """
+        attempts = []
+        def test_it():
+            attempts.append(1)
+            reverse(jnp.arange(8))
+            assert len(attempts) == 3
+        """,
+        *OUTPUTS,
+        "--reruns=3",
+        "--jitcache-strict",
+    )
+    assert run.status == 0
+    tests = [test for test in run.json["tests"] if test["test"]]
+    assert [(test["attempt"], test["outcome"]) for test in tests] == [(1, "failed"), (2, "failed"), (3, "passed")]
+    assert run.function("reverse.<lambda>")["traces"] == 3
+
+
+def test_first_failure_ends_the_run_with_outputs(suite):
+    run = suite(SOURCE, *OUTPUTS, "--jitcache-strict", "-x")
+    assert run.status == 1
+    assert run.function("reverse.<lambda>")["traces"] == 3
+    assert [test["test"] for test in run.json["tests"] if test["test"]] == ["test_it.py::test_first"]
+
+
+def test_interrupted_run_writes_what_was_seen(suite):
+    suite.write(
+        "test_it.py",
+        """
+import pathlib, time, jax, jax.numpy as jnp
+def test_first(): jax.jit(lambda x: x + 1)(1.0)
+def test_stuck():
+    jax.jit(lambda x: x + 2)(1.0)
+    pathlib.Path("stuck").touch()
+    time.sleep(200)
+""",
+    )
+    process = subprocess.Popen(
+        suite.command(*OUTPUTS, "--jitcache-summary"),
+        cwd=suite.folder,
+        env=suite.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(1200):
+        if (suite.folder / "stuck").exists():
+            break
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    document = json.loads((suite.folder / "run.json").read_text())
+    assert [f["qualname"] for f in sorted(document["functions"], key=lambda f: f["line"])] == [
+        "test_first.<locals>.<lambda>",
+        "test_stuck.<locals>.<lambda>",
+    ]
+    assert [(t["test"], t["outcome"]) for t in document["tests"] if t["test"]] == [
+        ("test_it.py::test_first", "passed"),
+        ("test_it.py::test_stuck", None),
+    ]
+    assert "jitcache: tracing and compiling" in output
+
+
+# --- baseline
+
+BASELINE = ("--jitcache-baseline=b.json",)
+
+
+def test_baseline_accepts_the_known_and_fails_the_new(suite):
+    written = suite(SOURCE, *BASELINE, "--jitcache-update-baseline")
+    assert written.status == 0
+    assert "jitcache: baseline written to " in written.output
+    assert json.loads((suite.folder / "b.json").read_text()) == {
+        "schema": "jitcache-baseline",
+        "version": 1,
+        "retraces": {"test_it.py::test_first": ["test_it.py::reverse.<lambda>"]},
+    }
+    new = "\ndef test_new():\n    for _ in range(2): reverse(jnp.arange(8))\n"
+    run = suite("# moved down\n\n" + SOURCE + new, *BASELINE, "-rf")
+    assert run.failed == ["test_new"]
+
+
+def test_stale_entries_are_named_and_dropped(suite):
+    entries = {
+        "test_it.py::test_first": ["test_it.py::reverse.<lambda>", "test_it.py::gone"],
+        "test_it.py::test_third": ["test_it.py::old"],
+        "test_it.py::test_elsewhere": ["test_it.py::kept"],
+    }
+    suite.write("b.json", json.dumps({"schema": "jitcache-baseline", "version": 1, "retraces": entries}))
+    run = suite(SOURCE, *BASELINE)
+    assert run.status == 0
+    assert "jitcache: 2 stale entries in b.json (--jitcache-update-baseline drops them):" in run.output
+    assert "  test_it.py::test_first: test_it.py::gone" in run.output
+    assert "  test_it.py::test_third: test_it.py::old" in run.output
+    assert "test_elsewhere" not in run.output
+    suite(None, *BASELINE, "--jitcache-update-baseline", "--deselect=test_it.py::test_third")
+    assert json.loads((suite.folder / "b.json").read_text())["retraces"] == {
+        "test_it.py::test_elsewhere": ["test_it.py::kept"],
+        "test_it.py::test_first": ["test_it.py::reverse.<lambda>"],
+        "test_it.py::test_third": ["test_it.py::old"],
+    }

@@ -1,0 +1,111 @@
+"""`--jitcache-summary`: what the table says, and when it is silent."""
+
+from __future__ import annotations
+
+import re
+
+SOURCE = """
+def scale(k, x): return k * x
+def test_first():
+    for _ in range(3): reverse(jnp.arange(8))
+def test_second():
+    reverse(jnp.arange(8))
+    jax.jit(functools.partial(scale, 2.0))(jnp.ones(3))
+    jax.jit(functools.partial(scale, 2.0))(jnp.ones(4))
+"""
+
+
+def rows(run) -> dict[str, list[str]]:
+    """Function -> traces, signatures, wasted, compiles, tests, as the table has them."""
+    found = {}
+    for line in run.output.splitlines():
+        row = re.match(r"\s*[\d.]+ +(\d+) +(\d+) +(\d+) +[\d.]+ +(\d+) +(\d+) +(\S+) +test_it.py:\d+$", line)
+        if row:
+            *numbers, name = row.groups()
+            found[name] = [int(n) for n in numbers]
+    return found
+
+
+def test_counts(suite):
+    run = suite(SOURCE, "--jitcache-summary")
+    assert rows(run) == {"reverse.<lambda>": [4, 1, 3, 4, 2], "partial(scale)": [2, 2, 0, 2, 1]}
+    assert "traced again: new function object; flake8 finds it as JIT101" in run.output
+    assert "in test_it.py::test_first, test_it.py::test_second" in run.output
+    assert re.search(
+        r"[\d.]+ s, \d+ % of [\d.]+ s: tracing [\d.]+ s, lowering [\d.]+ s, compiling [\d.]+ s", run.output
+    )
+    assert re.search(
+        r"wasted: [\d.]+ s on 3 traces that had been made before, of 1 function$", run.output, re.MULTILINE
+    )
+
+
+def test_trace_of_a_later_test_is_wasted_only_for_a_function_made_anew(suite):
+    run = suite(
+        """
+        @jax.jit
+        def low(x, cut): return x < cut
+        def make(n): return jax.jit(lambda x: jnp.tile(x, n))
+        def test_a(): reverse(jnp.arange(8)); low(1.0, 1.0); make(2)(jnp.ones(2))
+        def test_b(): reverse(jnp.arange(8)); low(1.0, jnp.float32(1.0)); make(3)(jnp.ones(2))
+        """,
+        "--jitcache-summary",
+    )
+    wasted = {name: numbers[2] for name, numbers in rows(run).items()}
+    assert wasted == {"reverse.<lambda>": 1, "low": 0, "make.<lambda>": 0}
+
+
+def test_limit(suite):
+    run = suite(SOURCE, "--jitcache-summary=1")
+    assert len(rows(run)) == 1
+    assert "... and 1 more function for " in run.output
+
+
+def test_quiet_and_silent(suite):
+    quiet = suite(SOURCE, "--jitcache-summary", "-q").output
+    assert "reverse.<lambda>" in quiet
+    assert "traced again:" not in quiet
+    very_quiet = suite(None, "--jitcache-summary", "-qq").output
+    assert re.search(r"^jitcache: [\d.]+ s, ", very_quiet, re.MULTILINE)
+    assert "reverse" not in very_quiet
+    assert "jitcache" not in suite(
+        None, "--jitcache-summary", "--no-summary", "--no-header", "-p", "no:xdist"
+    ).output.replace("jax-jitcache", "")
+
+
+def test_colour_and_bars_only_in_a_terminal(suite):
+    assert "█" in suite(SOURCE, "--jitcache-summary", "--color=yes").output
+    plain = suite(None, "--jitcache-summary").output
+    assert "█" not in plain
+    assert "\x1b" not in plain
+
+
+def test_summary_of_others_is_left_alone(suite):
+    suite.write("conftest.py", "def pytest_terminal_summary(terminalreporter): terminalreporter.section('mine')")
+    run = suite(SOURCE, "--jitcache-summary", "--durations=2")
+    assert "= mine =" in run.output
+    assert "slowest 2 durations" in run.output
+
+
+def test_time_of_jaxs_own_operations_is_told_apart(suite):
+    run = suite("def test_it(): jnp.linspace(0, 1, 7).sort()", "--jitcache-summary")
+    assert re.search(
+        r"JAX's own operations outside of your jitted functions: [\d.]+ s in \d+ compiles, most for \w+", run.output
+    )
+    assert rows(run) == {}
+
+
+def test_removed_listeners_are_told(suite):
+    run = suite(
+        """
+        def test_it():
+            jax.monitoring.clear_event_listeners()
+            reverse(jnp.arange(8))
+        def test_after():
+            for _ in range(2): reverse(jnp.arange(9))
+        """,
+        "--jitcache-summary",
+        "--jitcache-strict",
+        "-rf",
+    )
+    assert "jitcache: 1 test not seen whole, first test_it.py::test_it" in run.output
+    assert run.failed == ["test_after"]
