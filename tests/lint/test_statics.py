@@ -696,30 +696,40 @@ def test_loop_limit_is_an_option(limit: int, expected: str, judge: Callable[...,
         ),
         (
             "g = jit(lambda a, *, b: a, static_argnums=1)",
-            "JIT302 `static_argnums` has 1, but the lambda takes 1 parameter by position (the last is 0), so JAX raises "
-            "when the jit is made; a keyword-only parameter needs `static_argnames='b'`",
+            (
+                "JIT302 `static_argnums` has 1, but the lambda takes 1 parameter by position (the last is 0), so JAX raises "
+                "when the jit is made; a keyword-only parameter needs `static_argnames='b'`"
+            ),
         ),
         (
             "g = jit(lambda a, /: a, static_argnames='a')",
-            "JIT302 `static_argnames` has 'a', which the lambda takes by position only, so JAX raises when the jit is "
-            "made; use `static_argnums=0`",
+            (
+                "JIT302 `static_argnames` has 'a', which the lambda takes by position only, so JAX raises when the jit is "
+                "made; use `static_argnums=0`"
+            ),
         ),
         (
             "g = jit(lambda a, b: a, static_argnames='c')",
-            "JIT302 `static_argnames` has 'c', but the lambda has no parameter of that name, so JAX raises when the jit "
-            "is made; its parameters are `a`, `b`",
+            (
+                "JIT302 `static_argnames` has 'c', but the lambda has no parameter of that name, so JAX raises when the jit "
+                "is made; its parameters are `a`, `b`"
+            ),
         ),
         (
             "for k in range(9):\n    f(1.0, k)",
-            "JIT303 the static argument `n` changes with `k` on each iteration of the loop in line 15, so JAX traces and "
-            "compiles for each value, 9 in all; make it a traced argument where the function allows it, or move the loop "
-            "into the jitted function (`lax.fori_loop`, `lax.scan`)",
+            (
+                "JIT303 the static argument `n` changes with `k` on each iteration of the loop in line 15, so JAX traces and "
+                "compiles for each value, 9 in all; make it a traced argument where the function allows it, or move the loop "
+                "into the jitted function (`lax.fori_loop`, `lax.scan`)"
+            ),
         ),
         (
             "def run(x):\n    return f(x, fn=lambda v: v)",
-            "JIT304 a lambda is made anew on each call of `run` and passed as the static argument `fn`, and it is equal to "
-            "itself only, so JAX traces and compiles again each time; define the function once at module level and pass "
-            "that",
+            (
+                "JIT304 a lambda is made anew on each call of `run` and passed as the static argument `fn`, and it is equal to "
+                "itself only, so JAX traces and compiles again each time; define the function once at module level and pass "
+                "that"
+            ),
         ),
     ],
     ids=["301", "302 number", "302 position", "302 name", "303", "304"],
