@@ -593,6 +593,11 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
         """The record, as the block form yields it."""
         return self._guard.record
 
+    def _stop(self) -> None:
+        """The test has failed anyway: stop watching, without a verdict."""
+        self._guard.stop()
+        self._guard.judged = True
+
     def _close(self) -> None:
         """The end of a test, or of the fixture that made this: a wrap gets its last verdict."""
         guard = self._guard
@@ -620,6 +625,7 @@ def _wrapped(guard: Guard, functions: tuple[Any, ...]) -> Callable[..., Any]:
     def first_call(*args: Any, **kwargs: Any) -> Any:
         nonlocal function
         if len(functions) != 1:
+            guard.judged = True
             raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(functions)}.")
         function = functions[0]
         if inspect.iscoroutinefunction(function):

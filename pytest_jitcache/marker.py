@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import pytest
 
-from pytest_jitcache.errors import RetraceError
 from pytest_jitcache.guard import Guard
 
 __tracebackhide__ = True
@@ -37,7 +36,7 @@ class MarkedBlock:
     def start(self) -> None:
         self.guard.start(None, home=self.code)
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         self.guard.stop()
 
     def judge(self) -> None:
@@ -87,14 +86,14 @@ def _code_of(item: pytest.Item) -> types.CodeType | None:
     return code if isinstance(code, types.CodeType) else None
 
 
-def test_frame(item: pytest.Item, error: RetraceError) -> NoReturn:
+def test_frame(item: pytest.Item, error: Exception) -> NoReturn:
     """Raise `error` so that the traceback ends at the line of the test that caused it, and not in a hook."""
     code = _code_of(item)
     error.__traceback__ = None
     if code is None:
         raise error
     first = code.co_firstlineno
-    line = max(error.line, first)
+    line = max(getattr(error, "line", 0), first)
     text = linecache.getline(code.co_filename, line).rstrip()
     start: dict[str, int] = {"lineno": line, "col_offset": len(text) - len(text.lstrip())}
     span: dict[str, Any] = {**start, "end_lineno": line, "end_col_offset": max(len(text), start["col_offset"] + 1)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.errors import JitcacheWarning, RetraceError
 from pytest_jitcache.suite import options
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     marks = list(item.iter_markers(MARK))
     if not marks and "pytest_jitcache.guard" not in sys.modules:
         return (yield)
-    guard = _load()
+    _load()
     from pytest_jitcache.marker import MarkedBlock, test_frame
 
     blocks: list[MarkedBlock] = [MarkedBlock(mark, item) for mark in marks]
@@ -104,18 +104,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         result = yield
     except BaseException:
         for block in blocks:
-            block.stop()
+            block._stop()
+        for one in _of_test:
+            one._stop()
         raise
     finally:
         wraps, _of_test[:] = list(_of_test), []
     for block in blocks:
-        block.stop()
+        block._stop()
     try:
         for block in blocks:
             block.judge()
         for one in wraps:
             one._close()
-    except guard.RetraceError as error:
+    except (RetraceError, JitcacheWarning) as error:
         test_frame(item, error)
     return result
 

@@ -1,0 +1,158 @@
+"""The record that a guard keeps, the verdicts about nothing, and wrong arguments."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import pytest
+
+from pytest_jitcache import JitcacheWarning, RetraceError, traced_once
+
+X = jnp.ones(3)
+
+
+@jax.jit
+def step(w, rate=0.1):
+    return w - rate * w
+
+
+def plain(x):
+    return float(x[0]) + 1
+
+
+def test_a_trace_says_where_and_what():
+    with traced_once(step) as traces:
+        step(X, 0.5)  # here
+    (trace,) = traces
+    assert (trace.name, trace.qualname, trace.line) == ("step", "step", step.__wrapped__.__code__.co_firstlineno)
+    assert str(trace.signature) == "w: f32[3], rate: ~f32[]"
+    with open(__file__) as source:
+        assert source.read().splitlines()[trace.call_site.line - 1].endswith("# here")
+    assert trace.thread == threading.current_thread().name
+    assert trace.seconds["trace"] > 0
+    assert trace.seconds["compile"] > 0
+    assert trace.compiles == 1
+    assert trace.inside is None
+
+
+def test_a_trace_says_in_which_other_one_it_was_inlined():
+    @jax.jit
+    def outer(x):
+        return step(x)
+
+    with traced_once(step) as traces:
+        outer(X)
+    assert traces[0].inside.name == "outer"
+
+
+def test_the_record_keeps_neither_arguments_nor_functions_alive():
+    with traced_once() as traces:
+        array = jnp.full(3, 2.0)
+
+        def made(v):
+            return v * 3
+
+        jitted = jax.jit(made)
+        jitted(array)
+        refs = [weakref.ref(array), weakref.ref(made)]
+        del array, made, jitted
+        gc.collect()
+        assert [ref() for ref in refs] == [None, None]
+    assert len(traces) == 1
+
+
+def test_the_record_is_a_sequence():
+    with traced_once(step, max_traces=2) as traces:
+        step(X, 0.1)
+        step(X, jnp.float32(0.1))
+    assert len(traces) == len(traces[:]) == len(list(traces)) == 2
+    assert "2 traces" in repr(traces)
+    assert "step(w: f32[3], rate: ~f32[])" in str(traces)
+
+
+def test_the_error_carries_the_record():
+    with pytest.raises(RetraceError) as caught, traced_once(step) as traces:
+        step(X, 0.1)
+        step(X, jnp.float32(0.1))
+    assert caught.value.traces is traces
+    assert traces[1].cause == "weak type (rate)"
+
+
+def test_info_is_shown():
+    with pytest.raises(RetraceError, match="the rate is a schedule"), traced_once(step, info="the rate is a schedule"):
+        step(X, 0.1)
+        step(X, jnp.float32(0.1))
+
+
+def test_a_plain_function_without_a_jit():
+    with pytest.raises(RetraceError, match="plain was never traced"), traced_once(plain):
+        plain([1.0])
+
+
+def test_a_plain_function_whose_jit_may_be_warm():
+    def uses_step(x):
+        return step(x)
+
+    step(X)
+    with pytest.warns(JitcacheWarning, match="uses_step was called and nothing was traced"), traced_once(uses_step):
+        uses_step(X)
+
+
+def test_a_function_that_is_never_called():
+    with pytest.warns(JitcacheWarning, match="step was never called"), traced_once(step):
+        pass
+
+
+def test_an_empty_block():
+    with pytest.warns(JitcacheWarning, match="nothing was traced"), traced_once():
+        pass
+
+
+def test_removed_listeners_are_noticed_and_repaired():
+    with pytest.raises(RetraceError, match="listeners were removed"), traced_once(step):
+        step(X)
+        jax.monitoring.clear_event_listeners()
+    with traced_once(step) as traces:
+        step(X)
+    assert traces[0].compiles == 1
+
+
+def test_an_exception_in_the_block_wins():
+    with pytest.raises(LookupError), traced_once(step):
+        step(X, 0.1)
+        step(X, jnp.float32(0.1))
+        raise LookupError
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"max_traces": 0}, ValueError, "max_traces must be at least 1, got 0"),
+        ({"max_traces": -1}, ValueError, "max_traces must be at least 1, got -1"),
+        ({"max_traces": 1.5}, TypeError, "max_traces must be an int, got float"),
+        ({"max_traces": True}, TypeError, "max_traces must be an int, got bool"),
+        ({"max_compiles": "2"}, TypeError, "max_compiles must be an int, got str"),
+        ({"max_compiles": 0}, ValueError, "max_compiles must be at least 1, got 0"),
+        ({"per": "call"}, ValueError, "per must be 'signature' or 'total', got 'call'"),
+        ({"info": 3}, TypeError, "info must be a string, got int"),
+    ],
+)
+def test_wrong_options(options, error, message):
+    with pytest.raises(error, match=message):
+        traced_once(step, **options)
+
+
+def test_the_result_of_a_call_is_no_function():
+    with pytest.raises(TypeError, match="takes functions, got ArrayImpl"):
+        traced_once(step(X))
+
+
+@pytest.mark.parametrize("functions", [(), (step, plain)], ids=["none", "two"])
+def test_the_wrap_form_takes_one_function(functions):
+    with pytest.raises(TypeError, match="takes one function, got"):
+        traced_once(*functions)(X)
