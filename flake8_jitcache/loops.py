@@ -21,6 +21,7 @@ from flake8_jitcache.scopes import DEFINITIONS, Function
 _LOOPS = frozenset(
     {"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch"}
 )
+_LAST_PARTS = frozenset(name.rpartition(".")[2] for name in _LOOPS)
 _MADE = {
     "lambda": "a lambda",
     "partial": "a partial",
@@ -41,7 +42,7 @@ def check(module: Module) -> Iterator[Finding]:
 
 def _fresh_bodies(module: Module) -> Iterator[Finding]:
     eager: Eager | None = None
-    for call in module.source.calls:
+    for call in _lax_calls(module):
         loop_names = module.names.dotted(call.func) & _LOOPS
         if not loop_names or module.traced.is_traced(call):
             continue
@@ -51,6 +52,26 @@ def _fresh_bodies(module: Module) -> Iterator[Finding]:
             text = _judge_body(module, call, min(loop_names), loop)
             if text is not None:
                 yield Finding.at(call, "JIT401", text)
+
+
+def _lax_calls(module: Module) -> Iterator[ast.Call]:
+    """The calls that may be of a `lax` loop, by the last part of their name: few, where resolving all would cost."""
+    source = module.source
+    aliases = {
+        binding.name
+        for scope in source.all_scopes
+        for bindings in scope.bindings.values()
+        for binding in bindings
+        if (binding.dotted or "").rpartition(".")[2] in _LAST_PARTS
+        or (isinstance(binding.value, ast.Attribute) and binding.value.attr in _LAST_PARTS)
+    }
+    for call in source.calls:
+        function = call.func
+        if isinstance(function, ast.Attribute):
+            if function.attr in _LAST_PARTS:
+                yield call
+        elif isinstance(function, ast.Name) and function.id in aliases:
+            yield call
 
 
 def _judge_body(module: Module, call: ast.Call, name: str, loop: ast.AST) -> str | None:
