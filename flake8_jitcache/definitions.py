@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 from flake8_jitcache.names import Names
 from flake8_jitcache.places import class_of, place_of
@@ -20,31 +19,47 @@ class Definitions:
         self.source = source
         self.names = names
         self._resolving: set[ast.AST] = set()
+        self._functions: dict[ast.AST, list[Function]] = {}
+        self._bases: dict[ast.ClassDef, frozenset[str]] = {}
+        self._uses: dict[Function, list[ast.expr]] = {}
+        # By the identity of a list of uses, which methods of one name share.
+        self._calls: dict[int, list[ast.Call]] = {}
+        self._meant: dict[int, dict[Function, list[ast.expr]]] = {}
 
     # ---------------------------------------------------------------- forward
 
     def functions(self, node: ast.AST) -> list[Function]:
         """The functions of this file that an expression may stand for (methods included)."""
+        known = self._functions.get(node)
+        if known is not None:
+            return known
         if isinstance(node, ast.Lambda):
             return [node]
         if node in self._resolving:
             return []
+        alone = not self._resolving  # inside a circle of aliases, an answer is not the whole answer
         self._resolving.add(node)
         try:
-            if isinstance(node, ast.Name):
-                found: list[Function] = []
-                for binding in self.source.reaching(node):
-                    found += self.of_binding(binding)
-                return found
-            if isinstance(node, ast.Attribute):
-                method = self.method_of(node)
-                return [] if method is None else [method]
-            if isinstance(node, ast.IfExp):
-                return self.functions(node.body) + self.functions(node.orelse)
-            if isinstance(node, ast.NamedExpr):
-                return self.functions(node.value)
+            found = self._find_functions(node)
         finally:
             self._resolving.discard(node)
+        if alone:
+            self._functions[node] = found
+        return found
+
+    def _find_functions(self, node: ast.AST) -> list[Function]:
+        if isinstance(node, ast.Name):
+            found: list[Function] = []
+            for binding in self.source.reaching(node):
+                found += self.of_binding(binding)
+            return found
+        if isinstance(node, ast.Attribute):
+            method = self.method_of(node)
+            return [] if method is None else [method]
+        if isinstance(node, ast.IfExp):
+            return self.functions(node.body) + self.functions(node.orelse)
+        if isinstance(node, ast.NamedExpr):
+            return self.functions(node.value)
         return []
 
     def of_binding(self, binding: Binding) -> list[Function]:
@@ -122,6 +137,9 @@ class Definitions:
 
     def bases(self, cls: ast.ClassDef) -> frozenset[str]:
         """The dotted names of a class's bases, followed through the classes of this file."""
+        known = self._bases.get(cls)
+        if known is not None:
+            return known
         found: set[str] = set()
         seen: set[ast.AST] = set()
         pending = [cls]
@@ -130,11 +148,15 @@ class Definitions:
             if current in seen:
                 continue
             seen.add(current)
+            if current in self._bases:
+                found |= self._bases[current]
+                continue
             for base in current.bases:
                 found |= self.names.dotted(base.value if isinstance(base, ast.Subscript) else base)
                 if isinstance(base, ast.Name):
                     pending += [b.node for b in self.source.reaching(base) if isinstance(b.node, ast.ClassDef)]
-        return frozenset(found)
+        self._bases[cls] = frozenset(found)
+        return self._bases[cls]
 
     # ---------------------------------------------------------------- backward
 
@@ -146,10 +168,6 @@ class Definitions:
             known = self._uses[function] = self._find_uses(function)
         return known
 
-    @cached_property
-    def _uses(self) -> dict[Function, list[ast.expr]]:
-        return {}
-
     def _find_uses(self, function: Function) -> list[ast.expr]:
         source = self.source
         if isinstance(function, ast.Lambda):
@@ -158,11 +176,11 @@ class Definitions:
             ]
         owner = class_of(source, function)
         if owner is not None:
-            return list(source.attributes.get(function.name, ()))
+            return cast("list[ast.expr]", source.attributes.get(function.name, []))
         scope = source.scopes[function]
         if function.name in scope.globals:
             scope = source.module
-        return list(source.references.get((scope, function.name), []))
+        return cast("list[ast.expr]", source.references.get((scope, function.name), []))
 
     def names_of_lambda(self, node: ast.Lambda) -> list[Binding]:
         """The bindings that give a lambda its name (`f = lambda: ...`)."""
@@ -179,12 +197,24 @@ class Definitions:
 
     def calls_of(self, function: Function) -> list[ast.Call]:
         """The calls in this file of a function, as far as its name tells."""
-        found = []
-        for use in self.uses(function):
-            parent = self.source.parents.get(use)
-            if isinstance(parent, ast.Call) and parent.func is use:
-                found.append(parent)
-        return found
+        uses = self.uses(function)
+        known = self._calls.get(id(uses))
+        if known is None:
+            parents = ((use, self.source.parents.get(use)) for use in uses)
+            known = [parent for use, parent in parents if isinstance(parent, ast.Call) and parent.func is use]
+            self._calls[id(uses)] = known
+        return known
+
+    def products(self, function: Function) -> list[ast.expr]:
+        """The uses of a function that stand for it and, as far as can be told, not for another one of its name."""
+        uses = self.uses(function)
+        meant = self._meant.get(id(uses))
+        if meant is None:
+            meant = self._meant[id(uses)] = {}
+            for use in uses:
+                for resolved in self.functions(use):
+                    meant.setdefault(resolved, []).append(use)
+        return meant.get(function, [])
 
     def argument(self, call: ast.Call, function: Function, parameter: str) -> ast.expr | None:
         """What a call passes for a parameter; None where it is left out or can't be told."""

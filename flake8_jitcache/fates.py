@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from flake8_jitcache import known
 from flake8_jitcache.definitions import Definitions, method_kind
 from flake8_jitcache.jits import Jits
 from flake8_jitcache.names import Names
-from flake8_jitcache.places import class_of, is_repeated, loops_around
+from flake8_jitcache.places import class_of, loops_around
 from flake8_jitcache.scopes import (
     COMPREHENSIONS,
     DEFINITIONS,
@@ -118,7 +119,7 @@ class Fates:
             scope = self._source.scope_of_function[function]
             inside = _Walk(function)
             for binding in scope.bindings[parameters[0].arg]:
-                for load in self._loads(binding):
+                for load in self._loads(binding, inside):
                     self._load(load, binding, inside)
             fate = inside.fate
             if fate.kept or fate.passed or any(returned is not function for returned, _ in fate.returned):
@@ -234,7 +235,7 @@ class Fates:
         self._value(node, walk)
 
     def _items_of_binding(self, binding: Binding, index: int, walk: _Walk) -> None:
-        for load in self._loads(binding):
+        for load in self._loads(binding, walk):
             parent = self._source.parents[load]
             if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
                 if parent.slice.value == index:
@@ -297,14 +298,16 @@ class Fates:
         elif self._source.scopes[binding.node].function is not scope.function and binding.kind != "parameter":
             walk.fate.kept.append(binding.node)  # a nonlocal of a function around: it outlives this call
             return
-        for load in self._loads(binding):
+        for load in self._loads(binding, walk):
             self._load(load, binding, walk)
 
-    def _loads(self, binding: Binding) -> list[ast.Name]:
-        loads = self._source.references.get((binding.scope, binding.name), [])
-        if len(binding.scope.bindings[binding.name]) == 1:
-            return loads
-        return [load for load in loads if binding in self._source.reaching(load)]
+    def _loads(self, binding: Binding, walk: _Walk) -> Iterator[ast.Name]:
+        """The loads of a binding, as far as the walk goes."""
+        for load in self._source.loads_of(binding):
+            if len(walk.seen) > _STEPS:
+                walk.fate.kept.append(load)
+                return
+            yield load
 
     def _load(self, load: ast.Name, binding: Binding, walk: _Walk) -> None:
         """Follow one load of a name, in the same function or in one that closes over it."""
@@ -373,19 +376,11 @@ class Fates:
 
     def _is_looped(self, node: ast.AST, walk: _Walk) -> bool:
         """Whether a loop that neither makes the value anew nor takes each one once repeats a node."""
-        source = self._source
-        home = walk.home
-        making = {id(parent) for _, parent in source.ancestors(home)}
-        for child, parent in source.ancestors(node):
-            if isinstance(parent, FUNCTIONS) and source.fields[child] == "body":
-                break
-            if id(parent) in making:
-                if is_repeated(parent, source.fields[child]) and self._is_guarded(home, parent, node):
-                    return True
-                continue
-            if is_repeated(parent, source.fields[child]) and parent not in walk.each:
-                return True
-        return False
+        making = loops_around(self._source, walk.home)
+        return any(
+            self._is_guarded(walk.home, loop, node) if loop in making else loop not in walk.each
+            for loop in loops_around(self._source, node)
+        )
 
     def _is_guarded(self, home: ast.AST, loop: ast.AST, node: ast.AST) -> bool:
         """Whether a value is made in a branch of a loop's body and used outside of that branch: made on some
@@ -462,7 +457,7 @@ class Fates:
         inside = walk.within(function)
         for binding in scope.bindings.get(parameter, ()):
             if binding.kind == "parameter":
-                for load in self._loads(binding):
+                for load in self._loads(binding, inside):
                     self._load(load, binding, inside)
         looped = self._is_looped(call, walk)
         walk.fate.kept += inside.fate.kept

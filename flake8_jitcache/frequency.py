@@ -104,7 +104,7 @@ class Frequency:
             return True
         outer = functions_around(self._source, function)
         calls = self._definitions.calls_of(function)
-        if any(self._repeats(call) for call in calls):
+        if self._is_repeated(calls):
             return False
         if isinstance(function, ast.Lambda):
             return bool(calls) and all(self._is_once(call) for call in calls)
@@ -141,16 +141,18 @@ class Frequency:
                 dotted |= {f"app.{node.attr}"}
             if any(p.fullmatch(name) for p in self._entries for name in dotted):
                 return True
-        return any(self._starts(use) for use in self._definitions.uses(function))
+        return function in self._started
 
-    def _starts(self, use: ast.expr) -> bool:
-        """Whether a use of a function hands it to something that runs the program with it."""
-        parent = self._source.parents.get(use)
-        return (
-            isinstance(parent, ast.Call)
-            and use in parent.args
-            and bool(self._names.dotted(parent.func) & known.STARTERS)
-        )
+    @cached_property
+    def _started(self) -> set[Function]:
+        """The functions that are handed to something that runs the program with them."""
+        return {
+            function
+            for call in self._source.calls
+            if call.args and self._names.dotted(call.func) & known.STARTERS
+            for argument in call.args
+            for function in self._definitions.functions(argument)
+        }
 
     def _is_test(self, function: Function) -> bool:
         if isinstance(function, ast.Lambda):
@@ -173,6 +175,17 @@ class Frequency:
         return owner.name.startswith("Test") or any(
             base.endswith("TestCase") for base in self._definitions.bases(owner)
         )
+
+    def _is_repeated(self, calls: list[ast.Call]) -> bool:
+        """Whether one of the calls of a function stands in a loop."""
+        known_answer = self._repeated.get(id(calls))
+        if known_answer is None:
+            known_answer = self._repeated[id(calls)] = any(self._repeats(call) for call in calls)
+        return known_answer
+
+    @cached_property
+    def _repeated(self) -> dict[int, bool]:
+        return {}  # by the identity of a list of calls, which methods of one name share
 
     def _repeats(self, call: ast.Call) -> bool:
         """Whether a call stands in a loop, and not in a test's."""

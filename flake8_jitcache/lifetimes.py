@@ -18,6 +18,9 @@ from flake8_jitcache.scopes import DEFINITIONS, Function
 from flake8_jitcache.targets import CODE_OF, Target
 from flake8_jitcache.wording import Occasion, wording
 
+# Of a function that is called from more places than this, the first ones are looked at.
+_MANY = 200
+
 
 @dataclass(frozen=True)
 class Lifetime:
@@ -55,8 +58,7 @@ class Lifetimes:
         """Calls of functions that return a fresh jit are creations too, and so on to a fixpoint."""
         pending = list(self.all)
         seen: set[tuple[Function, ast.AST, int | None]] = set()
-        while pending:
-            lifetime = pending.pop(0)
+        for lifetime in pending:  # grows on the way
             if lifetime.fate.kept:
                 continue  # stored as well as returned: the function looks it up the next time
             for function, index in lifetime.fate.returned:
@@ -86,10 +88,7 @@ class Lifetimes:
             if isinstance(parent, ast.Call) and parent.func is function:
                 return [parent]
         property_ = isinstance(function, DEFINITIONS) and _is_property(module, function)
-        for use in module.definitions.uses(function):
-            resolved = module.definitions.functions(use)
-            if function not in resolved:
-                continue
+        for use in module.definitions.products(function):
             if property_:
                 found.append(use)
                 continue
@@ -170,7 +169,7 @@ def _settled(module: Module, it: Lifetime) -> Target:
     function = binding.scope.node
     if not isinstance(function, (*DEFINITIONS, ast.Lambda)):
         return it.target
-    for call in module.definitions.calls_of(function):
+    for call in module.definitions.calls_of(function)[:_MANY]:
         passed = module.definitions.argument(call, function, binding.name)
         if passed is None:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache.scopes import COMPREHENSIONS, FUNCTIONS, LOOPS, Function, Source
+from flake8_jitcache.scopes import COMPREHENSIONS, FUNCTIONS, Function, Scope, Source
 
 
 @dataclass(frozen=True)
@@ -16,45 +16,28 @@ class Place:
     loop: ast.AST | None
 
 
-def is_repeated(parent: ast.AST, field: str) -> bool:
-    """Whether a child in this field of a loop or comprehension is evaluated once per iteration."""
-    if isinstance(parent, LOOPS):
-        return field == "body" or (field == "test" and isinstance(parent, ast.While))
-    return isinstance(parent, COMPREHENSIONS) and field != "first iter"
-
-
 def place_of(source: Source, node: ast.AST) -> Place:
     """Where a node is evaluated. A decorator or a default is evaluated where its function is defined."""
-    loop: ast.AST | None = None
-    for child, parent in source.ancestors(node):
-        field = source.fields[child]
-        if isinstance(parent, FUNCTIONS):
-            if field == "body":
-                return Place(parent, loop)
-        elif loop is None and is_repeated(parent, field):
-            loop = parent
-    return Place(None, loop)
+    return Place(source.scopes[node].function, source.loop_around(node))
 
 
 def loops_around(source: Source, node: ast.AST) -> list[ast.AST]:
     """The loops that evaluate a node once per iteration, innermost first, up to the function."""
     found = []
-    for child, parent in source.ancestors(node):
-        field = source.fields[child]
-        if isinstance(parent, FUNCTIONS):
-            if field == "body":
-                break
-        elif is_repeated(parent, field):
-            found.append(parent)
+    loop = source.loop_around(node)
+    while loop is not None:
+        found.append(loop)
+        loop = source.loop_around(loop)
     return found
 
 
 def functions_around(source: Source, node: ast.AST) -> list[Function]:
     """The functions in whose bodies a node stands, innermost first."""
     found: list[Function] = []
-    for child, parent in source.ancestors(node):
-        if isinstance(parent, FUNCTIONS) and source.fields[child] == "body":
-            found.append(parent)
+    scope: Scope | None = source.scopes[node]
+    while scope is not None and scope.function is not None:
+        found.append(scope.function)
+        scope = source.scope_of_function[scope.function].parent
     return found
 
 

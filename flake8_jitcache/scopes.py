@@ -8,7 +8,7 @@ function around the comprehension. The walk keeps its own stack, so that depth i
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -22,6 +22,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+# A name with more bindings than this at one place is followed to the last of them alone: linear time.
+_MOST = 64
 
 BindingKind = Literal[
     "import", "assign", "unpack", "augmented", "loop", "with", "except", "match", "parameter", "def", "class", "delete"
@@ -42,29 +45,43 @@ def end(node: ast.AST) -> Position:
     return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
 
 
+def is_repeated(parent: ast.AST, field: str) -> bool:
+    """Whether a child in this field of a loop or comprehension is evaluated once per iteration."""
+    if isinstance(parent, LOOPS):
+        return field == "body" or (field == "test" and isinstance(parent, ast.While))
+    return isinstance(parent, COMPREHENSIONS) and field != "first iter"
+
+
 class Scope:
     """One namespace: a module, class, function or comprehension, or the type parameters of one."""
 
-    __slots__ = ("bindings", "globals", "kind", "loads", "node", "nonlocals", "parent")
+    __slots__ = ("bindings", "children", "function", "globals", "kind", "loads", "node", "nonlocals", "parent")
 
     def __init__(self, kind: str, node: ast.AST, parent: Scope | None) -> None:
         self.kind: str = kind
         self.node = node
         self.parent = parent
+        self.children: list[Scope] = []
         self.bindings: dict[str, list[Binding]] = {}
         self.loads: dict[str, list[ast.Name]] = {}
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
-
-    @property
-    def function(self) -> Function | None:
+        self.function: Function | None = None
         """The function whose body this scope's code runs in, or None at module and class level."""
-        scope: Scope | None = self
-        while scope is not None:
-            if scope.kind == "function":
-                return cast(Function, scope.node)
-            scope = scope.parent
-        return None
+        if kind == "function":
+            self.function = cast(Function, node)
+        elif parent is not None:
+            self.function = parent.function
+        if parent is not None:
+            parent.children.append(self)
+
+    def within(self) -> Iterator[Scope]:
+        """This scope and all scopes inside it."""
+        pending = [self]
+        while pending:
+            scope = pending.pop()
+            yield scope
+            pending += scope.children
 
 
 class Binding:
@@ -108,6 +125,9 @@ class Source:
         self.functions: list[Function] = []
         self.classes: list[ast.ClassDef] = []
         self.attributes: dict[str, list[ast.Attribute]] = defaultdict(list)
+        self._loop_of: dict[ast.AST, ast.AST | None] = {}
+        self._reaching: dict[ast.Name, list[Binding]] = {}
+        self._loads_of: dict[tuple[Scope, str], dict[Binding, list[ast.Name]]] = {}
         self.module = self._scope("module", tree, None)
         self._walk()
         for scope in self.all_scopes:
@@ -437,31 +457,65 @@ class Source:
             node = self.parents[node]
         return node
 
-    def _flow_anchor(self, node: ast.AST, scope: Scope) -> ast.AST | None:
-        """`node` itself where it runs in the flow of `scope` (comprehensions and class bodies run in place), else
-        None: it is in a function that runs at some other time."""
-        current: Scope | None = self.scopes[node]
-        while current is not None and current is not scope:
-            if current.kind == "function":
-                return None
-            current = current.parent
-        return node
-
     def reaching(self, load: ast.Name) -> list[Binding]:
         """The bindings that a load may see, in source order.
 
         In the same flow: back from the load to the nearest binding that every path passes, with those on the way that
         some path passes. From another function: all of them, since it runs at some other time.
         """
+        known = self._reaching.get(load)
+        if known is None:
+            known = self._reaching[load] = self._find_reaching(load)
+        return known
+
+    def _find_reaching(self, load: ast.Name) -> list[Binding]:
         scope = self.lookup(self.scopes[load], load.id)
         if scope is None:
             return []
         bindings = scope.bindings[load.id]
         if len(bindings) == 1:
             return bindings
-        if self._flow_anchor(load, scope) is None:
-            return bindings
+        if self.scopes[load].function is not scope.function:
+            return bindings if len(bindings) <= _MOST else bindings[-_MOST:]
         return self.reaching_at(load, bindings)
+
+    def loads_of(self, binding: Binding) -> list[ast.Name]:
+        """The loads that may see a binding, in source order."""
+        key = binding.scope, binding.name
+        if len(binding.scope.bindings[binding.name]) == 1:
+            return self.references.get(key, [])
+        seen_by = self._loads_of.get(key)
+        if seen_by is None:
+            seen_by = self._loads_of[key] = defaultdict(list)
+            for load in self.references.get(key, ()):
+                for reaching in self.reaching(load):
+                    seen_by[reaching].append(load)
+        return seen_by.get(binding, [])
+
+    def loop_around(self, node: ast.AST) -> ast.AST | None:
+        """The innermost loop or comprehension that evaluates a node once per iteration, in the same function."""
+        path: list[ast.AST] = []
+        loop: ast.AST | None = None
+        while True:
+            known = self._loop_of.get(node, path)
+            if known is not path:
+                loop = cast("ast.AST | None", known)
+                break
+            path.append(node)
+            parent = self.parents.get(node)
+            if parent is None:
+                break
+            field = self.fields[node]
+            if field == "body" and isinstance(parent, FUNCTIONS):
+                break
+            if is_repeated(parent, field):
+                loop = parent
+                break
+            node = parent
+        for passed in path:
+            if isinstance(passed, ast.stmt):
+                self._loop_of[passed] = loop
+        return loop
 
     def reaching_at(self, node: ast.AST, bindings: list[Binding]) -> list[Binding]:
         """Those of `bindings` (of one name in one scope) that reach `node`, which runs in the same flow."""
@@ -477,12 +531,13 @@ class Source:
             if relation == "exclusive":
                 continue
             found.append(binding)
-            if relation == "dominates":
+            if relation == "dominates" or len(found) == _MOST:
                 break
         loops = [parent for parent, field in blocks if isinstance(parent, LOOPS) and field == "body"]
         if loops:
             dominator = found[-1] if found and self._relation(found[-1], blocks) == "dominates" else None
-            for binding in bindings[count:]:
+            last = bisect_right(bindings, end(loops[-1]), key=lambda b: b.effective)
+            for binding in bindings[max(count, last - _MOST) : last]:
                 around = [p for p, field in self._blocks(binding.node) if field == "body"]
                 for loop in loops:
                     if loop in around and not (dominator is not None and self._within(dominator.node, loop)):
@@ -493,7 +548,7 @@ class Source:
 
     def binds_always(self, binding: Binding, node: ast.AST) -> bool:
         """Whether every path to a node that runs in the same flow passes a binding."""
-        if self._flow_anchor(node, binding.scope) is None or binding.effective > start(node):
+        if self.scopes[node].function is not binding.scope.function or binding.effective > start(node):
             return False
         return self._relation(binding, self._blocks(node)) == "dominates"
 

@@ -70,6 +70,9 @@ class Targets:
         self._definitions = definitions
         self._caches = caches
         self._busy: set[ast.AST] = set()
+        self._known: dict[ast.AST, Target] = {}
+        self._circles = 0
+        self._stored: dict[str, set[ast.ClassDef]] = {}
 
     def of(self, creation: Creation) -> Target:
         """The target of a creation, as its jit sees it."""
@@ -106,13 +109,21 @@ class Targets:
 
     def classify(self, node: ast.expr) -> Target:
         """What kind of object an expression gives, and where it is made."""
+        known_target = self._known.get(node)
+        if known_target is not None:
+            return known_target
         if node in self._busy:
+            self._circles += 1
             return UNKNOWN
+        circles = self._circles
         self._busy.add(node)
         try:
-            return self._classify(node)
+            found = self._classify(node)
         finally:
             self._busy.discard(node)
+        if circles == self._circles or not self._busy:  # inside a circle, an answer is not the whole answer
+            self._known[node] = found
+        return found
 
     def _classify(self, node: ast.expr) -> Target:
         if isinstance(node, ast.Lambda):
@@ -205,9 +216,12 @@ class Targets:
 
     def _assigned(self, owner: ast.ClassDef, attribute: str) -> bool:
         """Whether a class's code assigns an attribute (then what it holds is unknown)."""
-        for node in self._source.attributes.get(attribute, ()):
-            if isinstance(node.ctx, ast.Store) and class_around(self._source, node) is owner:
-                return True
+        if attribute not in self._stored:
+            stores = (n for n in self._source.attributes.get(attribute, ()) if isinstance(n.ctx, ast.Store))
+            around = (class_around(self._source, node) for node in stores)
+            self._stored[attribute] = {cls for cls in around if cls is not None}
+        if owner in self._stored[attribute]:
+            return True
         scope = self._source.scope_of_function[owner]
         return attribute in scope.bindings or any(
             isinstance(statement, ast.AnnAssign)

@@ -7,13 +7,17 @@ no trace, so what only runs under one of them is not traced code.
 from __future__ import annotations
 
 import ast
+from typing import cast
 
 from flake8_jitcache import known
-from flake8_jitcache.definitions import Definitions
+from flake8_jitcache.definitions import Definitions, method_kind
 from flake8_jitcache.jits import Jits
 from flake8_jitcache.names import Names
 from flake8_jitcache.places import class_of, functions_around
-from flake8_jitcache.scopes import DEFINITIONS, Function, Source
+from flake8_jitcache.scopes import DEFINITIONS, Definition, Function, Source
+
+# Of a function that is called from more places than this, the first ones are looked at.
+_MANY = 200
 
 
 class Traced:
@@ -95,9 +99,16 @@ class Traced:
                     if keyword.arg in known.CONTROL_FLOW_KEYWORDS:
                         self.functions.update(self.inside(keyword.value))
         for cls in self._source.classes:
-            if self._definitions.bases(cls) & known.TRACED_BASES:
-                self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and s.name == "__call__")
+            if cls.bases and self._definitions.bases(cls) & known.TRACED_BASES:
+                self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and self._in_transform(s))
         self._spread()
+
+    def _in_transform(self, method: Definition) -> bool:
+        """Whether a method of a linen or haiku module runs inside `apply`: not where it calls that itself."""
+        return method_kind(method, self._names) == "instance" and not any(
+            isinstance(node, ast.Attribute) and node.attr in ("apply", "init", "bind", "init_with_output")
+            for node in ast.walk(method)
+        )
 
     def _handed_in(self, target: ast.AST | None) -> list[Function]:
         """For a jitted parameter: the functions that callers in this file pass for it."""
@@ -107,28 +118,48 @@ class Traced:
         for binding in self._source.reaching(target):
             function = binding.scope.node
             if binding.kind == "parameter" and isinstance(function, (*DEFINITIONS, ast.Lambda)):
-                for call in self._definitions.calls_of(function):
+                for call in self._definitions.calls_of(function)[:_MANY]:
                     found += self.inside(self._definitions.argument(call, function, binding.name))
         return found
 
     def _spread(self) -> None:
-        """Add what is only ever called from traced code, to a fixpoint."""
-        candidates = {f: uses for f in self._source.functions if (uses := self._definitions.uses(f))}
-        changed = bool(self.functions)
-        while changed:
-            changed = False
-            for function, uses in list(candidates.items()):
-                if function in self.functions:
-                    del candidates[function]
-                elif all(self._is_call(use) and self._traced_around(use, function) for use in uses):
-                    self.functions.add(function)
-                    del candidates[function]
-                    changed = True
+        """Add what is only ever called from traced code, to a fixpoint.
+
+        Functions are taken by their uses, which methods of one name share: `waiting` counts those not yet seen to be
+        calls from traced code. A function's calls of itself count for nothing.
+        """
+        sharing: dict[int, list[Function]] = {}
+        waiting: dict[int, int] = {}
+        used_in: dict[Function, list[int]] = {}
+        for function in self._source.functions:
+            uses = self._definitions.uses(function)
+            key = id(uses)
+            sharing.setdefault(key, []).append(function)
+            if key in waiting:
+                continue
+            outer = [use for use in uses if function not in functions_around(self._source, use)]
+            around = [self._source.scopes[use].function for use in outer]
+            if outer and all(self._is_call(use) for use in outer) and None not in around:
+                waiting[key] = len(outer)
+                for user in around:
+                    used_in.setdefault(cast(Function, user), []).append(key)
+            else:
+                waiting[key] = 0  # never
+        pending = list(self.functions)
+        covered: set[Function] = set()
+        while pending:
+            function = pending.pop()
+            self.functions.add(function)
+            for scope in self._source.scope_of_function[function].within():
+                inner = scope.function
+                if inner is None or inner in covered:
+                    continue
+                covered.add(inner)
+                for key in used_in.get(inner, ()):
+                    waiting[key] -= 1
+                    if waiting[key] == 0:
+                        pending += sharing[key]
 
     def _is_call(self, use: ast.expr) -> bool:
         parent = self._source.parents.get(use)
         return isinstance(parent, ast.Call) and parent.func is use
-
-    def _traced_around(self, use: ast.expr, function: Function) -> bool:
-        around = functions_around(self._source, use)
-        return function not in around and any(f in self.functions for f in around)

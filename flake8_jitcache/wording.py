@@ -320,9 +320,7 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
     source = module.source
     own = source.scope_of_function[function]
     found: dict[str, tuple[int, int]] = {}
-    for scope in source.all_scopes:
-        if not _is_inside(scope, own):
-            continue
+    for scope in own.within():
         for name, loads in scope.loads.items():
             owner = source.lookup(scope, name)
             if owner is None or _is_inside(owner, own):
