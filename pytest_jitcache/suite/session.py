@@ -160,7 +160,7 @@ class Session(Watcher):
             self._problems = []
             self.guarded = set()
             self.home = None
-            self.phase = "between tests"
+            self.nodeid, self.phase = "", "between tests"
         return payload
 
     # -- from the recorder
