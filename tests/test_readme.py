@@ -22,17 +22,19 @@ def block(first_line: str) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The modules that README shows, each with the line that names it."""
-    for name in ["loss.py", "test_loss.py"]:
+    for name in ["loss.py", "test_loss.py", "train.py"]:
         (tmp_path / name).write_text(f"# {name}\n{block(f'# {name}')}")
     return tmp_path
 
 
-def printed(folder: Path, *command: str) -> str:
+def printed(folder: Path, *command: str, errors: bool = False) -> str:
+    """What a module prints when it is run, with its standard error last where that is asked for."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", *command], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
-    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+    text = done.stdout + (done.stderr if errors else "")
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
 
 
 def test_output_of_flake8(folder: Path) -> None:
@@ -43,6 +45,11 @@ def test_output_of_pytest(folder: Path) -> None:
     shown = block("$ pytest test_loss.py")
     assert "RetraceError" in shown
     assert shown in printed(folder, "pytest", "test_loss.py")
+
+
+def test_output_of_the_fixer(folder: Path) -> None:
+    shown = block("$ python -m flake8_jitcache fix train.py")
+    assert printed(folder, "flake8_jitcache", "fix", "train.py", errors=True) == shown
 
 
 @pytest.mark.parametrize("last", [".venv/bin/python tests/demo", ".venv/bin/pytest -n 2"])
