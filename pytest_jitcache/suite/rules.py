@@ -16,6 +16,8 @@ _KINDS = {
 
 def rule(trace: Trace, difference: Difference) -> str | None:
     """The code of the rule, or None where reading the source can't find it."""
+    if _made_in_test(trace):
+        return None  # the linter takes a test for code that runs once
     if difference.cause == "body":
         return "JIT401"
     if difference.cause == "static made anew":
@@ -27,6 +29,13 @@ def rule(trace: Trace, difference: Difference) -> str | None:
     if code in ("JIT101", "JIT103") and _made_elsewhere(trace):
         return "JIT106"
     return code
+
+
+def _made_in_test(trace: Trace) -> bool:
+    around = trace.qualname.split(".<locals>.")[:-1] or [
+        trace.call_site.function if trace.call_site is not None else ""
+    ]
+    return any(part.rpartition(".")[2].startswith(("test", "setUp")) for part in around)
 
 
 def _made_elsewhere(trace: Trace) -> bool:
