@@ -200,6 +200,8 @@ class SuitePlugin:
     # -- the end
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.config.option.no_summary:
+            return
         if self.settings.summary:
             summary.show(terminalreporter, self.totals, self.settings.summary)
         stale = (

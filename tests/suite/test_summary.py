@@ -109,3 +109,22 @@ def test_removed_listeners_are_told(suite):
     )
     assert "jitcache: 1 test not seen whole, first test_it.py::test_it" in run.output
     assert run.failed == ["test_after"]
+
+
+def test_rule_is_named_only_where_the_linter_speaks(suite):
+    """The linter takes the code of a test for code that runs once, so a function made in a test is none of its findings."""
+    run = suite(
+        """
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_it(n):
+            jax.jit(lambda x: x + 1)(jnp.ones(3))
+        """,
+        "--jitcache-summary",
+    )
+    assert rows(run)["test_it.<lambda>"] == [2, 1, 1, 2, 2]
+    assert "traced again: new function object\n" in run.output
+
+
+def test_compile_of_an_eager_scan_is_charged_to_its_body(suite):
+    run = suite("def test_it(): jax.lax.scan(lambda c, x: (c + x, x), 0.0, jnp.ones(4))", "--jitcache-summary")
+    assert rows(run)["test_it.<lambda>"] == [1, 1, 0, 1, 1]
