@@ -343,8 +343,9 @@ def held_by_user(value: object, levels: int = 5) -> bool:
         if any(id(held) in roots for held in frontier):
             return True
         found: list[object] = []
-        seen.add(id(found))
-        holders = gc.get_referrers(*frontier)
+        asked = tuple(frontier)
+        seen |= {id(found), id(asked)}  # what we hold ourselves
+        holders = gc.get_referrers(*asked)
         seen.add(id(holders))
         for holder in holders:
             if id(holder) in seen:
