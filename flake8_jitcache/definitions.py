@@ -19,8 +19,10 @@ class Definitions:
         self.source = source
         self.names = names
         self._resolving: set[ast.AST] = set()
+        self._circles = 0
         self._functions: dict[ast.AST, list[Function]] = {}
         self._bases: dict[ast.ClassDef, frozenset[str]] = {}
+        self._behind: dict[ast.expr, ast.ClassDef | None] = {}
         self._uses: dict[Function, list[ast.expr]] = {}
         # By the identity of a list of uses, which methods of one name share.
         self._calls: dict[int, list[ast.Call]] = {}
@@ -36,14 +38,15 @@ class Definitions:
         if isinstance(node, ast.Lambda):
             return [node]
         if node in self._resolving:
+            self._circles += 1
             return []
-        alone = not self._resolving  # inside a circle of aliases, an answer is not the whole answer
+        circles = self._circles
         self._resolving.add(node)
         try:
             found = self._find_functions(node)
         finally:
             self._resolving.discard(node)
-        if alone:
+        if circles == self._circles or not self._resolving:  # inside a circle, an answer is not the whole answer
             self._functions[node] = found
         return found
 
@@ -79,6 +82,11 @@ class Definitions:
 
     def class_behind(self, receiver: ast.expr) -> ast.ClassDef | None:
         """The class in this file whose attributes `receiver.x` reads: `receiver` is the class or an instance."""
+        if receiver not in self._behind:
+            self._behind[receiver] = self._find_class_behind(receiver)
+        return self._behind[receiver]
+
+    def _find_class_behind(self, receiver: ast.expr) -> ast.ClassDef | None:
         if isinstance(receiver, ast.Name):
             for binding in self.source.reaching(receiver):
                 if binding.kind == "class" and isinstance(binding.node, ast.ClassDef):

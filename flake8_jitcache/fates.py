@@ -221,7 +221,7 @@ class Fates:
                     else:
                         self._assigned(target.elts[index], node, walk)
                 elif isinstance(target, ast.Name):
-                    for binding in self._bindings_at(target):
+                    for binding in self._source.bound_at(target):
                         self._items_of_binding(binding, index, walk)
                 else:
                     walk.fate.kept.append(target)
@@ -249,7 +249,7 @@ class Fates:
 
     def _assigned(self, target: ast.expr, value: ast.expr, walk: _Walk) -> None:
         if isinstance(target, ast.Name):
-            for binding in self._bindings_at(target):
+            for binding in self._source.bound_at(target):
                 self._binding(binding, walk)
         elif isinstance(target, ast.Subscript):
             self._put_into(target.value, walk)
@@ -261,22 +261,10 @@ class Fates:
         else:
             walk.fate.kept.append(target)
 
-    def _bindings_at(self, target: ast.Name) -> list[Binding]:
-        """The binding that a stored name makes."""
-        scope = self._source.scopes[target]
-        while scope.kind == "comprehension" and scope.parent is not None:
-            scope = scope.parent
-        if target.id in scope.globals:
-            scope = self._source.module
-        elif target.id in scope.nonlocals:
-            owner = self._source.lookup(scope, target.id)
-            scope = owner if owner is not None else scope
-        return [b for b in scope.bindings.get(target.id, ()) if b.node is target]
-
     def _bound_by(self, loop: ast.AST) -> list[Binding]:
         target = loop.target  # type: ignore[attr-defined]
         names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
-        return [b for name in names for b in self._bindings_at(name)]
+        return [b for name in names for b in self._source.bound_at(name)]
 
     def _binding(self, binding: Binding, walk: _Walk) -> None:
         """Follow all that may read a binding."""

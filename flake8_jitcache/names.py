@@ -32,6 +32,8 @@ class Names:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._of_binding: dict[Binding, frozenset[str]] = {}
+        self._of_load: dict[ast.Name, frozenset[str]] = {}
+        self._following = 0
 
     def dotted(self, node: ast.AST) -> frozenset[str]:
         """The dotted names that `node` may stand for; empty where it is not a plain name of something imported."""
@@ -48,10 +50,16 @@ class Names:
         return names
 
     def _of_name(self, node: ast.Name) -> frozenset[str]:
-        source = self.source
-        if source.lookup(source.scopes[node], node.id) is None:
-            return frozenset({node.id}) if node.id in _BUILTINS else _NOTHING
-        return self._union(source.reaching(node))
+        known = self._of_load.get(node)
+        if known is None:
+            source = self.source
+            if source.lookup(source.scopes[node], node.id) is None:
+                known = frozenset({node.id}) if node.id in _BUILTINS else _NOTHING
+            else:
+                known = self._union(source.reaching(node))
+            if not self._following:  # inside a circle of aliases, an answer is not the whole answer
+                self._of_load[node] = known
+        return known
 
     def _union(self, bindings: Iterable[Binding]) -> frozenset[str]:
         found: frozenset[str] = _NOTHING
@@ -68,7 +76,9 @@ class Names:
         if binding.kind == "import":
             found = frozenset({binding.dotted or ""})
         elif binding.kind == "assign" and binding.value is not None:
+            self._following += 1
             found = self._of_value(binding.value)
+            self._following -= 1
         else:
             found = _NOTHING
         self._of_binding[binding] = found

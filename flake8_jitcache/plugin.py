@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any, ClassVar
@@ -45,14 +47,22 @@ class Plugin:
             raise ExecutionError(str(bad)) from None
 
     def run(self) -> Iterator[tuple[int, int, str, type[Any]]]:
-        """Yield flake8's (line, column, text, type) for each finding."""
-        if self._filename.endswith(".pyi") or not mentions_a_jit(self._lines, self.options):
+        """Yield flake8's (line, column, text, type) for each finding. Never raises: a bug of ours costs the findings
+        of one family of rules in one file, and says so."""
+        if self._filename.endswith(".pyi") or not mentions_a_jit(self._lines, self.options, self.asked_for):
             return
         from flake8_jitcache.analysis import findings
 
-        for finding in findings(self._tree, self.options, self._filename):
+        found = findings(self._tree, self.options, self._filename, opt_in=bool(self.asked_for), complain=self._complain)
+        for finding in found:
             if CODES[finding.code].default or finding.code in self.asked_for:
                 yield finding.line, finding.column, f"{finding.code} {finding.text}", type(self)
+
+    def _complain(self, error: Exception) -> None:
+        print(
+            f"jax-jitcache: {self._filename}: not all could be checked, a bug of ours: {type(error).__name__}: {error}",
+            file=sys.stderr,
+        )
 
 
 def asked_for(selected: Sequence[str]) -> frozenset[str]:
@@ -67,9 +77,16 @@ def asked_for(selected: Sequence[str]) -> frozenset[str]:
     return frozenset(code for code in off if code.startswith(prefixes))
 
 
-def mentions_a_jit(lines: Sequence[str], options: Options) -> bool:
+_JIT = re.compile(r"\b(?:p?jit|pmap|filter_(?:jit|pmap))\b")
+# JIT401 alone needs no jit.
+_EAGER_LOOP = "JIT401"
+
+
+def mentions_a_jit(lines: Sequence[str], options: Options, asked_for: frozenset[str] = frozenset()) -> bool:
     """Whether a file has a word without which there is nothing to find; most files end here."""
     text = "".join(lines)
-    if "jax" in text or "jit" in text or "pmap" in text:
+    if ("jit" in text or "pmap" in text) and _JIT.search(text):
+        return True
+    if _EAGER_LOOP in asked_for and "lax" in text:
         return True
     return any(name.rstrip("*").rpartition(".")[2] in text for name in options.jit_names)

@@ -125,6 +125,7 @@ class Source:
         self.functions: list[Function] = []
         self.classes: list[ast.ClassDef] = []
         self.attributes: dict[str, list[ast.Attribute]] = defaultdict(list)
+        self._bound: dict[ast.AST, Binding] = {}
         self._loop_of: dict[ast.AST, ast.AST | None] = {}
         self._reaching: dict[ast.Name, list[Binding]] = {}
         self._loads_of: dict[tuple[Scope, str], dict[Binding, list[ast.Name]]] = {}
@@ -134,7 +135,8 @@ class Source:
             for bindings in scope.bindings.values():
                 if len(bindings) > 1:
                     bindings.sort(key=lambda b: b.effective)
-        self.calls.sort(key=start)
+        for nodes in (self.calls, self.functions, self.classes):
+            nodes.sort(key=start)
 
     # ---------------------------------------------------------------- building
 
@@ -184,6 +186,7 @@ class Source:
             outer = self._enclosing_with(scope, binding.name)
             scope = binding.scope = outer if outer is not None else scope
         scope.bindings.setdefault(binding.name, []).append(binding)
+        self._bound[binding.node] = binding
 
     def _enclosing_with(self, scope: Scope, name: str) -> Scope | None:
         around = scope.parent
@@ -478,6 +481,11 @@ class Source:
         if self.scopes[load].function is not scope.function:
             return bindings if len(bindings) <= _MOST else bindings[-_MOST:]
         return self.reaching_at(load, bindings)
+
+    def bound_at(self, target: ast.AST) -> list[Binding]:
+        """The binding that a stored name, a definition or a parameter makes."""
+        binding = self._bound.get(target)
+        return [] if binding is None else [binding]
 
     def loads_of(self, binding: Binding) -> list[ast.Name]:
         """The loads that may see a binding, in source order."""

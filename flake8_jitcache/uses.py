@@ -72,21 +72,11 @@ class Uses:
 
     def loads(self, binding: Binding) -> list[ast.Name]:
         """The loads that may see a binding."""
-        loads = self._source.references.get((binding.scope, binding.name), [])
-        if len(binding.scope.bindings[binding.name]) == 1:
-            return loads
-        return [load for load in loads if binding in self._source.reaching(load)]
+        return self._source.loads_of(binding)
 
     def bindings_at(self, target: ast.Name) -> list[Binding]:
         """The binding that a stored name makes."""
-        scope = self._source.scopes[target]
-        while scope.kind == "comprehension" and scope.parent is not None:
-            scope = scope.parent
-        if target.id in scope.globals:
-            scope = self._source.module
-        elif target.id in scope.nonlocals:
-            scope = self._source.lookup(scope, target.id) or scope
-        return [b for b in scope.bindings.get(target.id, ()) if b.node is target]
+        return self._source.bound_at(target)
 
     def reads_of(self, target: ast.Attribute) -> Iterator[ast.Attribute]:
         """The reads in the file of an attribute that is stored on an instance or a class of it."""
