@@ -80,6 +80,7 @@ def _tests(totals: Totals, number: Callable[[Function], int]) -> list[dict[str, 
                 "worker": payload["worker"] or None,
                 "outcome": payload.get("outcome"),
                 "retraced": payload.get("retraced", []),
+                "allowed": payload.get("allowed"),
                 "records": records,
                 "jax_operations": [
                     {"name": name, "seconds": dict(zip(STAGES, seconds, strict=True)), "compiles": compiles}
