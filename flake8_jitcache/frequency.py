@@ -231,6 +231,16 @@ class Frequency:
     def is_method(self, function: Definition) -> bool:
         return class_of(self._source, function) is not None
 
+    def is_called_often(self, function: Definition) -> bool:
+        """Whether a method that runs per step or sample, or a function that a loop of the file calls, calls it."""
+        callers = {place_of(self._source, call).function for call in self._definitions.calls_of(function)}
+        return any(
+            (caller.name in HOT_METHODS and self.is_method(caller))
+            or self._is_repeated(self._definitions.calls_of(caller))
+            for caller in callers
+            if isinstance(caller, DEFINITIONS) and caller is not function and not self.is_test(caller)
+        )
+
     def called_names(self, function: Definition) -> set[str]:
         """The last parts of what a function calls, or hands to what it calls as the function to run."""
         found = set()
@@ -300,4 +310,6 @@ EVIDENCE = (
     Evidence("its name has a word of a hot path", 1, _words_in(HOT_WORDS)),
     Evidence("it is a method that runs per step or sample", 3,
              lambda q, f: q.is_method(f) and f.name in HOT_METHODS),
+    Evidence("such a method, or a function that a loop of the file calls, calls it", 4,
+             lambda q, f: q.is_called_often(f)),
 )  # fmt: skip
