@@ -233,13 +233,23 @@ class Frequency:
 
     def is_called_often(self, function: Definition) -> bool:
         """Whether a method that runs per step or sample, or a function that a loop of the file calls, calls it."""
-        callers = {place_of(self._source, call).function for call in self._definitions.calls_of(function)}
-        return any(
-            (caller.name in HOT_METHODS and self.is_method(caller))
-            or self._is_repeated(self._definitions.calls_of(caller))
-            for caller in callers
-            if isinstance(caller, DEFINITIONS) and caller is not function and not self.is_test(caller)
-        )
+        calls = self._definitions.calls_of(function)
+        callers = self._often.get(id(calls))
+        if callers is None:
+            callers = self._often[id(calls)] = {
+                caller
+                for caller in {place_of(self._source, call).function for call in calls}
+                if isinstance(caller, DEFINITIONS) and not self.is_test(caller) and self._is_often(caller)
+            }
+        return bool(callers - {function})
+
+    def _is_often(self, caller: Definition) -> bool:
+        per_step = caller.name in HOT_METHODS and self.is_method(caller)
+        return per_step or self._is_repeated(self._definitions.calls_of(caller))
+
+    @cached_property
+    def _often(self) -> dict[int, set[Definition]]:
+        return {}  # as `_repeated`
 
     def called_names(self, function: Definition) -> set[str]:
         """The last parts of what a function calls, or hands to what it calls as the function to run."""
