@@ -29,7 +29,7 @@ def with_deep_stack(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             results.append(work())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
             errors.append(error)
 
     limit, stack = sys.getrecursionlimit(), threading.stack_size(_STACK)
