@@ -198,6 +198,7 @@ class Session(Watcher):
             self.guarded.update(target.codes)
 
     def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None:
+        name = name or str(getattr(fun, "__name__", ""))  # events of JAX 0.4.35 carry no name
         with self._lock:
             now = time.perf_counter()
             record = None if helper or stage == "trace" else self._owner(stage, name, fun)
@@ -242,7 +243,7 @@ class Session(Watcher):
         while stack and stack[-1].start >= span.start - _JITTER:
             last = stack.pop()
             inner += last.end - last.start
-            if stage == "trace" and span.record is None and last.record is not None and last.name == span.name:
+            if stage == "trace" and span.record is None and last.record is not None and span.name in (last.name, ""):
                 twin = last
         del stack[:-64]
         stack.append(span)
@@ -251,10 +252,10 @@ class Session(Watcher):
         if record is not None:
             record.add(stage, own)
         else:
-            seconds = self._others.setdefault(span.name, dict.fromkeys(STAGES, 0.0))
-            seconds[stage] += own
+            name = span.name or "unnamed"
+            self._others.setdefault(name, dict.fromkeys(STAGES, 0.0))[stage] += own
             if stage == "compile":
-                self._other_compiles[span.name] = self._other_compiles.get(span.name, 0) + 1
+                self._other_compiles[name] = self._other_compiles.get(name, 0) + 1
         if self._keep_spans and twin is None:
             shown = record.function.name if record is not None else span.name
             thread = threading.current_thread().name

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from pytest_jitcache.jax_internals import announces_bodies
+
 SOURCE = """
 def test_first():
     for _ in range(3): reverse(jnp.arange(8))
@@ -53,6 +55,7 @@ def test_seconds_of_the_stages_add_up(suite):
     assert sum(record["compiles"] for record in records) == sum(f["compiles"] for f in document["functions"])
 
 
+@pytest.mark.skipif(not announces_bodies(), reason="this JAX does not announce bodies that are traced inside a trace")
 def test_inner_trace_is_told_apart(suite):
     run = suite(SOURCE, *OUTPUTS)
     assert run.function("test_second.<lambda>")["inlined"] == 0
@@ -132,13 +135,18 @@ def test_threads_have_tracks_of_their_own(suite):
 
 def test_workers_agree_with_one_process(suite):
     pytest.importorskip("xdist")
+    inner = announces_bodies()  # JAX before 0.9 does not tell of bodies that are traced inside a trace
     alone = counts(suite(SOURCE, *OUTPUTS, "-n", "0", "--jitcache-summary"))
     together = suite(None, *OUTPUTS, "-n", "2", "--jitcache-summary")
     workers = {test["worker"] for test in together.json["tests"]}
     assert alone == {
         "reverse.<locals>.<lambda>": (3, 1, 3, {"test_it.py::test_first": 3}),
         "test_second.<locals>.<lambda>": (2, 2, 2, {"test_it.py::test_second": 2}),
-        "test_second.<locals>.<lambda>.<locals>.<lambda>": (2, 1, 0, {"test_it.py::test_second": 2}),
+        **(
+            {"test_second.<locals>.<lambda>.<locals>.<lambda>": (2, 1, 0, {"test_it.py::test_second": 2})}
+            if inner
+            else {}
+        ),
     }
     assert counts(together) == alone
     assert workers >= {"gw0", "gw1"}
