@@ -75,6 +75,11 @@ class Record:
     difference: Difference | None = None
     allowed: bool = False
 
+    @property
+    def only_looked_at(self) -> bool:
+        """Whether the trace was asked for as such, and nothing was compiled from it."""
+        return self.looked_at and not self.compiles
+
     def add(self, stage: str, seconds: float) -> None:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self.compiles += stage == "compile"
@@ -308,7 +313,7 @@ class Session(Watcher):
         trace = record.trace
         if trace is None or record.guarded or self.guarded.intersection(trace.codes):
             return True
-        return record.looked_at and not record.compiles
+        return record.only_looked_at
 
     # -- plain data
 
@@ -326,6 +331,7 @@ class Session(Watcher):
                 "compiles": record.compiles,
                 "traced": trace is not None,
             }
+            difference = record.difference if not record.only_looked_at else None
             if trace is not None:
                 text = plain(trace.signature)
                 row.update(
@@ -335,9 +341,9 @@ class Session(Watcher):
                     inside=trace.inside.name if trace.inside is not None else None,
                     call_site=_site(trace.call_site),
                     test_site=_site(record.test_site),
-                    wasted=record.wasted,
-                    cause=record.difference.title if record.difference is not None else None,
-                    rule=rule(trace, record.difference) if record.difference is not None else None,
+                    wasted=record.wasted if difference is not None else None,
+                    cause=difference.title if difference is not None else None,
+                    rule=rule(trace, difference) if difference is not None else None,
                     allowed=record.allowed,
                 )
             records.append(row)

@@ -128,3 +128,16 @@ def test_rule_is_named_only_where_the_linter_speaks(suite):
 def test_compile_of_an_eager_scan_is_charged_to_its_body(suite):
     run = suite("def test_it(): jax.lax.scan(lambda c, x: (c + x, x), 0.0, jnp.ones(4))", "--jitcache-summary")
     assert rows(run)["test_it.<lambda>"] == [1, 1, 0, 1, 1]
+
+
+def test_traces_only_looked_at_are_not_wasted(suite):
+    """As flax.linen does it: the shape of an initializer is looked at with `eval_shape` at each call."""
+    run = suite(
+        """
+        def init(n, x): return jnp.ones(n) + x
+        def test_it():
+            for _ in range(3): jax.eval_shape(functools.partial(init, 3), 1.0)
+        """,
+        "--jitcache-summary",
+    )
+    assert rows(run)["partial(init)"] == [3, 1, 0, 0, 1]
