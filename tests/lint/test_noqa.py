@@ -1,0 +1,110 @@
+"""Each finding sits on the line on which flake8 honours a `# noqa` for it, in each spelling that flake8 knows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import test_fates
+import test_frequency
+import test_lifetimes
+import test_names
+import test_scopes
+import test_targets
+
+CASES = Path(__file__).resolve().parent.parent / "cases" / "lint"
+MARK = re.compile(r"# expect: ((?:JIT\d+ ?)+)$", re.MULTILINE)
+
+# Of the codes that a line gets, as `JIT101,JIT103`.
+SPELLINGS = {
+    "all": "# noqa",
+    "all, upper case": "# NOQA",
+    "all, with a reason": "# noqa made anew on purpose",
+    "codes": "# noqa: {codes}",
+    "codes, without a space": "# noqa:{codes}",
+    "codes, lower case": "# noqa: {lower}",
+    "codes, between others": "# noqa: E501,{codes},W291",
+    "codes, separated by spaces": "# noqa: {spaced}",
+    "family": "# noqa: JIT",
+    "family and digit": "# noqa: JIT1,JIT2,JIT3,JIT4,JIT5",
+    "after another comment": "# type: ignore # noqa: {codes}",
+}
+
+
+def fixtures() -> dict[str, dict[str, str]]:
+    """The sources that expect something, by the options that they need."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for path in sorted(CASES.glob("*.py")):
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        options = re.search(r"^# options: (.*)$", text, re.MULTILINE)
+        if MARK.search(text) and not path.name.startswith("py312"):
+            found[options.group(1) if options else ""][path.stem] = text
+    items = [
+        *test_fates.DROPPED, *test_targets.FRESH, *test_targets.STABLE, *test_lifetimes.FACTORIES, *test_lifetimes.PLACES,
+        *test_scopes.SCOPES, *test_names.NAMES, *test_frequency.OFTEN,
+    ]  # fmt: skip
+    for number, item in enumerate(items):
+        if MARK.search(item.text):
+            found[""][f"inline_{number}"] = item.text
+    return found
+
+
+FIXTURES = fixtures()
+
+
+def silenced(text: str, spelling: str) -> str:
+    def comment(mark: re.Match[str]) -> str:
+        codes = mark.group(1).split()
+        return spelling.format(codes=",".join(codes), lower=",".join(codes).lower(), spaced=" ".join(codes))
+
+    return MARK.sub(comment, text)
+
+
+def findings(folder: Path, options: str) -> list[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "flake8",
+        "--isolated",
+        "-j2",
+        *options.split(),
+        "--format=%(path)s %(row)d %(code)s",
+        ".",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if " JIT" in line]
+
+
+@pytest.mark.parametrize("options", FIXTURES, ids=lambda options: options or "no options")
+def test_every_spelling_silences(options: str, tmp_path: Path) -> None:
+    marked = tmp_path / "marked"
+    marked.mkdir()
+    for name, text in FIXTURES[options].items():
+        (marked / f"{name}.py").write_text(text)
+    silent = tmp_path / "silent"
+    for number, spelling in enumerate(SPELLINGS.values()):
+        (silent / f"spelling_{number}").mkdir(parents=True)
+        for place, (name, text) in enumerate(FIXTURES[options].items()):
+            # the inline ones are many: each gets one spelling, in turn
+            if not name.startswith("inline_") or place % len(SPELLINGS) == number:
+                (silent / f"spelling_{number}" / f"{name}.py").write_text(silenced(text, spelling))
+    assert len({line.split()[0] for line in findings(marked, options)}) == len(FIXTURES[options])
+    assert findings(silent, options) == []
+
+
+@pytest.mark.parametrize("comment", ["# flake8: noqa", "# flake8: noqa: JIT101", "# FLAKE8: NOQA"])
+def test_whole_file(comment: str, tmp_path: Path) -> None:
+    text = FIXTURES[""]["lambda_called_at_once"]
+    (tmp_path / "it.py").write_text(text + comment + "\n")
+    assert findings(tmp_path, "") == []
+
+
+def test_another_code_silences_nothing(tmp_path: Path) -> None:
+    text = FIXTURES[""]["lambda_called_at_once"]
+    (tmp_path / "it.py").write_text(silenced(text, "# noqa: JIT103,E501"))
+    assert len(findings(tmp_path, "")) == 1
