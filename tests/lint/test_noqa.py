@@ -26,7 +26,6 @@ SPELLINGS = {
     "all, with a reason": "# noqa made anew on purpose",
     "codes": "# noqa: {codes}",
     "codes, without a space": "# noqa:{codes}",
-    "codes, lower case": "# noqa: {lower}",
     "codes, between others": "# noqa: E501,{codes},W291",
     "codes, separated by spaces": "# noqa: {spaced}",
     "family": "# noqa: JIT",
@@ -59,7 +58,7 @@ FIXTURES = fixtures()
 def silenced(text: str, spelling: str) -> str:
     def comment(mark: re.Match[str]) -> str:
         codes = mark.group(1).split()
-        return spelling.format(codes=",".join(codes), lower=",".join(codes).lower(), spaced=" ".join(codes))
+        return spelling.format(codes=",".join(codes), spaced=" ".join(codes))
 
     return MARK.sub(comment, text)
 

@@ -63,6 +63,7 @@ def codes_of(content: bytes, folder: Path, name: str = "it.py") -> list[str]:
         "form feed",
         "latin-1",
         "wide characters",
+        "not UTF-8",
         "no line end",
     ],
 )
