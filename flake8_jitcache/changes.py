@@ -271,8 +271,8 @@ class Changes:
         return self._attributes[key]
 
     def _find_assignments(self, owner: ast.ClassDef, attribute: str) -> list[Change]:
-        nodes = [n for n in self._source.attributes.get(attribute, ()) if self._belongs(n, owner)]
-        stores = [n for n in nodes if isinstance(n.ctx, ast.Store)]
+        nodes = self._source.attributes.get(attribute, ())
+        stores = [n for n in nodes if isinstance(n.ctx, ast.Store) and self._belongs(n, owner)]
         later = [n for n in stores if not self._while_made(n)]
         if len(stores) == 1 and later and self._sets_up(later[0]):
             return []
@@ -285,7 +285,7 @@ class Changes:
         kind = kinds.pop() if len(kinds) == 1 else "unknown"
         if kind in _MUTABLE:
             for node in nodes:
-                if isinstance(node.ctx, ast.Load) and not self._while_made(node):
+                if isinstance(node.ctx, ast.Load) and self._belongs(node, owner) and not self._while_made(node):
                     place = self._mutation(node, kind)
                     if place is not None:
                         found.append(Change(place, "mutates"))
