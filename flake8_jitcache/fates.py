@@ -128,8 +128,9 @@ class Fates:
 
     # ---------------------------------------------------------------- values
 
-    def _value(self, node: ast.expr, walk: _Walk, index: int | None = None) -> None:
-        """Follow the value of an expression to where its parent takes it."""
+    def _value(self, node: ast.expr, walk: _Walk, index: int | None = None, part: int | None = None) -> None:
+        """Follow the value of an expression to where its parent takes it: the item `index` of a tuple, or `part` of
+        each item of what is looped over (`zip`, `enumerate`, `items`)."""
         if len(walk.seen) > _STEPS:
             walk.fate.kept.append(node)
             return
@@ -188,18 +189,18 @@ class Fates:
             if place == "value":
                 self._value(parent, walk)
             elif place in ("iter", "first iter"):
-                self._iterated(parent, walk)
+                self._iterated(node, parent, part, walk)
         elif isinstance(parent, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             if place == "elt":
                 self._value(parent, walk)
             elif place in ("iter", "first iter"):
-                self._iterated(parent, walk)
+                self._iterated(node, parent, part, walk)
         elif isinstance(parent, ast.Subscript):
             if place == "value":
                 self._value(parent, walk)
         elif isinstance(parent, (ast.For, ast.AsyncFor)):
             if place == "iter":
-                for binding in self._bound_by(parent):
+                for binding in self._bound_by(parent.target, part):
                     self._binding(binding, walk.over(parent))
         elif isinstance(parent, ast.AugAssign):
             self._put_into(parent.target, walk)
@@ -261,8 +262,11 @@ class Fates:
         else:
             walk.fate.kept.append(target)
 
-    def _bound_by(self, loop: ast.AST) -> list[Binding]:
-        target = loop.target  # type: ignore[attr-defined]
+    def _bound_by(self, target: ast.expr, part: int | None) -> list[Binding]:
+        """The bindings that a loop's target makes, or that this part of it makes."""
+        elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        if part is not None and part < len(elements) and not any(isinstance(e, ast.Starred) for e in elements):
+            target = elements[part]
         names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
         return [b for name in names for b in self._source.bound_at(name)]
 
@@ -414,7 +418,10 @@ class Fates:
             return
         if "functools.wraps" in dotted:
             return
-        if dotted & {"list", "tuple", "dict", "set", "zip", "enumerate", "iter", "reversed", "frozenset"}:
+        if dotted & {"zip", "enumerate"}:
+            self._value(call, walk, part=call.args.index(node) if "zip" in dotted and node in call.args else 1)
+            return
+        if dotted & {"list", "tuple", "dict", "set", "iter", "reversed", "frozenset"}:
             self._value(call, walk)
             return
         if dotted & {"setattr"}:
@@ -520,7 +527,9 @@ class Fates:
                 self._value(parent, walk)
             return
         if called and isinstance(parent, ast.Call):
-            if node.attr in ("items", "values", "get", "pop", "copy", "setdefault"):
+            if node.attr == "items":
+                self._value(parent, walk, part=1)
+            elif node.attr in ("values", "get", "pop", "copy", "setdefault"):
                 self._value(parent, walk)
             elif node.attr in ("__call__", "call"):
                 self._called(parent, walk)
@@ -531,16 +540,17 @@ class Fates:
         elif isinstance(node.ctx, ast.Load) and node.attr not in ("fun", "fn", "func"):
             walk.fate.passed.append(node)
 
-    def _iterated(self, comprehension: ast.AST, walk: _Walk) -> None:
+    def _iterated(self, node: ast.AST, comprehension: ast.AST, part: int | None, walk: _Walk) -> None:
+        """A container that a comprehension loops over."""
         assert isinstance(comprehension, COMPREHENSIONS)
         scope = self._source.scope_of_function[comprehension]
-        for bindings in scope.bindings.values():
-            for binding in bindings:
-                for load in self._source.references.get((scope, binding.name), ()):
-                    if self._source.scopes[load].function is scope.function:
-                        self._value(load, walk.over(comprehension))
-                    else:
-                        walk.fate.kept.append(load)
+        generator = next(g for g in comprehension.generators if g.iter is node)
+        for binding in self._bound_by(generator.target, part):
+            for load in self._source.references.get((scope, binding.name), ()):
+                if self._source.scopes[load].function is scope.function:
+                    self._value(load, walk.over(comprehension))
+                else:
+                    walk.fate.kept.append(load)
 
     def _returned(self, node: ast.Return, index: int | None, walk: _Walk) -> None:
         for function in _functions_from(self._source, node):

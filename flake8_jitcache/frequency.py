@@ -45,6 +45,9 @@ PREPARING_WORDS = frozenset(
 )
 # Words of set-up that end a name as well: `model_init`, `fully_shard`.
 FINAL_SETUP_WORDS = frozenset("init initialize initialise setup benchmark shard sharding restore".split())
+# Names such as `shard_params`: what is moved to its devices once, before the loop.
+MOVING_WORDS = frozenset("shard distribute replicate place put".split())
+LASTING_WORDS = frozenset("param params parameters state states model models module weights variables".split())
 DRIVER_WORDS = frozenset("train training trainer fit run".split())
 HOT_WORDS = frozenset(
     "step update sample loss forward predict act apply call evaluate_batch backward propagate reduce gather psum pmean "
@@ -307,6 +310,8 @@ EVIDENCE = (
     Evidence("its name begins with a set-up word", -3, _first_word_in(SETUP_WORDS)),
     Evidence("its name ends with a set-up word", -3, _last_word_in(FINAL_SETUP_WORDS)),
     Evidence("its name has a set-up word", -1, _words_in(SETUP_WORDS)),
+    Evidence("its name moves parameters, a state or a model to its devices", -3, lambda q, f: (
+        q.words(f)[0:1] != [] and q.words(f)[0] in MOVING_WORDS and q.words(f)[-1] in LASTING_WORDS)),
     Evidence("its name begins with a word of preparation", -2, _first_word_in(PREPARING_WORDS)),
     Evidence("its name begins with a driver's word", -1, _first_word_in(DRIVER_WORDS)),
     Evidence("it loops over epochs, steps or batches itself", -2, lambda q, f: q.has_driver_loop(f)),

@@ -191,6 +191,8 @@ class Targets:
             if self._assigned(owner, node.attr) or is_class:
                 return UNKNOWN
         if isinstance(receiver, ast.Call):
+            if self._names.dotted(receiver.func) & (known.LOOKERS | known.GETTERS):
+                return UNKNOWN  # type(self).m, super().m
             inner = self.classify(receiver)
             return Target("method", node) if inner.is_fresh else UNKNOWN
         if isinstance(receiver, ast.Name):

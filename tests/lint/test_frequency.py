@@ -336,6 +336,10 @@ HOLDS = {
     "its name ends with a set-up word": ("def it_init():\n    pass\n", "def init_it():\n    pass\n"),
     "its name has a set-up word": ("def it_make_one():\n    pass\n", "def remake():\n    pass\n"),
     "its name begins with a word of preparation": ("def prepare_it():\n    pass\n", "def unprepare():\n    pass\n"),
+    "its name moves parameters, a state or a model to its devices": (
+        "def shard_params():\n    pass\n",
+        "def shard_batch():\n    pass\n",
+    ),
     "its name begins with a driver's word": ("def train_it():\n    pass\n", "def constrain():\n    pass\n"),
     "it loops over epochs, steps or batches itself": (
         "def f():\n    for epoch in range(3):\n        g()\n",
