@@ -220,8 +220,12 @@ class _Wording:
         return [k for k in given if k.arg is not None and k.arg not in ("fun", "f", "fn", "func")]
 
     def _varying(self) -> list[str]:
-        """The options whose values depend on names of the functions around: the jit can't just move out of them."""
-        return [keyword.arg or "" for keyword in self._options() if any(True for _ in self._locals(keyword.value))]
+        """The options whose values depend on names of the functions around, and the names that other decorators read
+        from there: the jit can't just move out of them."""
+        options = [keyword.arg or "" for keyword in self._options() if any(True for _ in self._locals(keyword.value))]
+        definition = self.creation.definition
+        others = [] if definition is None else [d for d in definition.decorator_list if d is not self.creation.node]
+        return options + [binding.name for other in others for binding in self._locals(other)]
 
     def _option_locals(self) -> list[Binding]:
         return [binding for keyword in self._options() for binding in self._locals(keyword.value)]
@@ -251,6 +255,8 @@ class _Wording:
                 if owner is None or owner.kind == "class" or owner in own:
                     continue
                 for binding in source.reaching(node):
+                    if _is_constant(binding):
+                        continue
                     in_loop = self.occasion.loop is not None and self._bound_in_loop(binding)
                     if (owner.kind != "module" or in_loop) and binding.kind not in ("import", "class"):
                         yield binding
@@ -329,10 +335,17 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
                 loop is not None and any(_is_bound_in(module, binding, loop) for binding in owner.bindings[name])
             ):
                 continue
+            if all(_is_constant(binding) for binding in owner.bindings[name]):
+                continue
             first = min((load.lineno, load.col_offset) for load in loads)
             if name not in found or first < found[name]:
                 found[name] = first
     return sorted(found, key=lambda name: found[name])
+
+
+def _is_constant(binding: Binding) -> bool:
+    """Whether a name is bound to a literal, which can move along with what reads it."""
+    return binding.kind == "assign" and isinstance(binding.value, ast.Constant)
 
 
 def _is_bound_in(module: Module, binding: Binding, loop: ast.AST) -> bool:

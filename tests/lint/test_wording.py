@@ -51,6 +51,16 @@ REMEDIES = {
             "`functools.cache`"
         ),
     ),
+    "a nested function that captures a literal": (
+        "def hot(x):\n    axis = 'i'\n    return jax.pmap(lambda v: lax.psum(v, axis), axis_name=axis)(x)\n",
+        "JIT101",
+        "it captures nothing: define it once at module level",
+    ),
+    "a nested function under a decorator that reads a local": (
+        "def hot(x, mesh):\n    @jax.jit\n    @partial(jax.shard_map, mesh=mesh)\n    def add(v):\n        return v\n\n    return add(x)\n",
+        "JIT103",
+        "make one jitted function for each value of `mesh`, in a function under `functools.cache`",
+    ),
     "a partial of locals": (
         "def hot(x, k):\n    return jax.jit(partial(stable, k))(x)\n",
         "JIT102",
