@@ -271,8 +271,8 @@ class Changes:
         return self._attributes[key]
 
     def _find_assignments(self, owner: ast.ClassDef, attribute: str) -> list[Change]:
-        nodes = self._source.attributes.get(attribute, ())
-        stores = [n for n in nodes if isinstance(n.ctx, ast.Store) and self._belongs(n, owner)]
+        nodes = self._nodes(owner, attribute)
+        stores = [n for n in nodes if isinstance(n.ctx, ast.Store)]
         later = [n for n in stores if not self._while_made(n)]
         if len(stores) == 1 and later and self._sets_up(later[0]):
             return []
@@ -285,7 +285,7 @@ class Changes:
         kind = kinds.pop() if len(kinds) == 1 else "unknown"
         if kind in _MUTABLE:
             for node in nodes:
-                if isinstance(node.ctx, ast.Load) and self._belongs(node, owner) and not self._while_made(node):
+                if isinstance(node.ctx, ast.Load) and not self._while_made(node):
                     place = self._mutation(node, kind)
                     if place is not None:
                         found.append(Change(place, "mutates"))
@@ -303,25 +303,51 @@ class Changes:
     def _set_calls(self) -> list[tuple[str, ast.expr | None, ast.Call]]:
         return [(name, holder, call) for call in self._source.calls for name, holder in self._set_by_call(call)]
 
-    def _belongs(self, node: ast.Attribute, owner: ast.ClassDef) -> bool:
-        return self._is_instance(node.value, owner)
+    def _nodes(self, owner: ast.ClassDef, attribute: str) -> list[ast.Attribute]:
+        """The attributes of a name whose object is of a class, of one of its bases, or of a class that derives from it,
+        in source order."""
+        behind = self._behind.get(attribute)
+        if behind is None:
+            behind = self._behind[attribute] = {}
+            for node in self._source.attributes.get(attribute, ()):
+                cls = self._definitions.class_behind(node.value)
+                if cls is not None:
+                    behind.setdefault(cls, []).append(node)
+        return sorted((node for cls in self._family(owner) for node in behind.get(cls, ())), key=start)
+
+    @cached_property
+    def _behind(self) -> dict[str, dict[ast.ClassDef, list[ast.Attribute]]]:
+        return {}
 
     def _is_instance(self, node: ast.expr, owner: ast.ClassDef) -> bool:
         """Whether an expression is an object of a class, of one of its bases, or of a class that has it as a base."""
         behind = self._definitions.class_behind(node)
-        return behind is not None and (behind is owner or owner in self._bases(behind) or behind in self._bases(owner))
+        return behind is not None and behind in self._family(owner)
 
-    def _bases(self, cls: ast.ClassDef) -> list[ast.ClassDef]:
-        found: list[ast.ClassDef] = []
-        pending = [cls]
-        while pending:
-            for base in pending.pop().bases:
-                if isinstance(base, ast.Name):
-                    for binding in self._source.reaching(base):
-                        if isinstance(binding.node, ast.ClassDef) and binding.node not in found:
-                            found.append(binding.node)
-                            pending.append(binding.node)
+    def _family(self, owner: ast.ClassDef) -> set[ast.ClassDef]:
+        """A class, its bases in the file, and the classes that derive from it."""
+        found = {owner}
+        for related in self._related:
+            pending = [owner]
+            while pending:
+                for cls in related.get(pending.pop(), ()):
+                    if cls not in found:
+                        found.add(cls)
+                        pending.append(cls)
         return found
+
+    @cached_property
+    def _related(self) -> tuple[dict[ast.ClassDef, list[ast.ClassDef]], dict[ast.ClassDef, list[ast.ClassDef]]]:
+        """The bases in the file of each class, and the classes that derive from it."""
+        bases: dict[ast.ClassDef, list[ast.ClassDef]] = {}
+        derived: dict[ast.ClassDef, list[ast.ClassDef]] = {}
+        for cls in self._source.classes:
+            for base in cls.bases:
+                for binding in self._source.reaching(base) if isinstance(base, ast.Name) else ():
+                    if isinstance(binding.node, ast.ClassDef):
+                        bases.setdefault(cls, []).append(binding.node)
+                        derived.setdefault(binding.node, []).append(cls)
+        return bases, derived
 
     def _stored(self, node: ast.Attribute) -> ast.expr | None:
         parent = self._source.parents[node]

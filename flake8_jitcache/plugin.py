@@ -85,8 +85,18 @@ _EAGER_LOOP = "JIT401"
 def mentions_a_jit(lines: Sequence[str], options: Options, asked_for: frozenset[str] = frozenset()) -> bool:
     """Whether a file has a word without which there is nothing to find; most files end here."""
     text = "".join(lines)
-    if ("jit" in text or "pmap" in text) and _JIT.search(text):
+    if (_has(text, "jit") or "pmap" in text) and _JIT.search(text):
         return True
     if _EAGER_LOOP in asked_for and "lax" in text:
         return True
     return any(name.rstrip("*").rpartition(".")[2] in text for name in options.jit_names)
+
+
+def _has(text: str, word: str) -> bool:
+    """Whether a word that begins with a rare letter is in a text, several times faster than `in`."""
+    at = text.find(word[0])
+    while at >= 0:
+        if text.startswith(word, at):
+            return True
+        at = text.find(word[0], at + 1)
+    return False
