@@ -52,11 +52,6 @@ class Fate:
         """Whether it may live longer than the call that made it."""
         return bool(self.kept or self.passed or self.returned)
 
-    @property
-    def is_dropped(self) -> bool:
-        """Whether it is called and then lost."""
-        return bool(self.calls) and not self.looped and not self.outlives
-
 
 @dataclass
 class _Walk:

@@ -110,7 +110,7 @@ class Frequency:
         if self._is_repeated(calls):
             return False
         if isinstance(function, ast.Lambda):
-            return bool(calls) and all(self._is_once(call) for call in calls)
+            return bool(calls) and self._are_once(calls)
         if function.name in PER_OBJECT and class_of(self._source, function) is not None:
             return True
         if self._only_from_once(function, calls):
@@ -208,7 +208,14 @@ class Frequency:
         uses = self._definitions.uses(function)
         if not calls or len(calls) != len(uses):
             return False
-        return all(function not in functions_around(self._source, c) and self._is_once(c) for c in calls)
+        return self._are_once(calls, function)
+
+    def _are_once(self, calls: list[ast.Call], function: Function | None = None) -> bool:
+        # A plain loop: `all` of a generator takes a level of C's stack, of which Python 3.12 has few.
+        for call in calls:  # noqa: SIM110
+            if function in functions_around(self._source, call) or not self._is_once(call):
+                return False
+        return True
 
     # ---------------------------------------------------------------- what is weighed
 
