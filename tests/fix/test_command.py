@@ -120,8 +120,8 @@ def test_standard_input_comes_out_fixed(folder: Path) -> None:
 def test_standard_input_keeps_line_ends_and_what_is_no_python(folder: Path) -> None:
     crlf = FAULTY.replace("\n", "\r\n").encode()
     assert run(folder, "-", data=crlf)[1] == FIXED.replace("\n", "\r\n")
-    status, out, err = run(folder, "-", data=b"import jax\nx = = 1\n")
-    assert (status, out) == (2, "import jax\nx = = 1\n")
+    status, out, err = run(folder, "-", data=b"import jax\nx = = jax.jit(f)\n")
+    assert (status, out) == (2, "import jax\nx = = jax.jit(f)\n")
     assert err == "error: stdin: Python can't parse it: invalid syntax (line 2)\n"
 
 
@@ -165,11 +165,11 @@ def test_bad_input_is_one_line_and_status_2(folder: Path, arguments: list[str], 
 
 
 def test_one_broken_file_does_not_stop_the_rest(folder: Path) -> None:
-    (folder / "broken.py").write_text("import jax\ndef f(:\n")
+    (folder / "broken.py").write_text("import jax\n@jax.jit\ndef f(:\n")
     (folder / "binary.py").write_bytes(b"import jax\n\xff\xfe\n")
     status, _, err = run(folder, "--write")
     assert status == 2
-    assert "error: ./broken.py: Python can't parse it: invalid syntax (line 2)\n" in err
+    assert "error: ./broken.py: Python can't parse it: invalid syntax (line 3)\n" in err
     assert "error: ./binary.py: can't be decoded: " in err
     assert (folder / "faulty.py").read_text() == FIXED
 
@@ -224,7 +224,7 @@ def test_terminal_gets_colours_and_a_progress_line(folder: Path) -> None:
     import pty
 
     for number in range(400):
-        (folder / f"more{number}.py").write_text(f"import jax\nx = {list(range(200))}\n")
+        (folder / f"more{number}.py").write_text(f"from jax import jit\nx = {list(range(200))}\n")
     main, end = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"}
     process = subprocess.Popen(
