@@ -48,3 +48,7 @@ def rank(code: str) -> tuple[int, int]:
     (JIT2xx), then retraces (JIT1xx), then static arguments (JIT3xx); within a family, the order of the table."""
     family = {"2": 0, "1": 1, "3": 2, "4": 3, "5": 4}[code[3]]
     return (0 if CODES[code].default else 5) + family, int(code[3:])
+
+
+# What `python -m flake8_jitcache fix` repairs.
+FIXABLE = tuple(code for code in CODES if "JIT101" <= code <= "JIT107")

@@ -6,9 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from flake8_jitcache.codes import CODES
-
-FIXABLE = tuple(code for code in CODES if "JIT101" <= code <= "JIT107")
+from flake8_jitcache.codes import FIXABLE
 
 DESCRIPTION = """\
 Move the jit where it belongs. Shows a diff unless --write is given. Which files, which excludes and which options: as

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flake8_jitcache.codes import FIXABLE
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.fix.command import FIXABLE
 from flake8_jitcache.fix.diff import unified
 from flake8_jitcache.fix.flake8_settings import BadConfiguration, Flake8Settings
 from flake8_jitcache.fix.rounds import Outcome, repair

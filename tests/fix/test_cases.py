@@ -14,13 +14,12 @@ from drivers import CALLS, NO_RETRACE, SETUP, install_imported_modules
 from meaning import assert_same_meaning
 from run_lint_cases import Case, read_cases
 
-from flake8_jitcache.codes import CODES
+from flake8_jitcache.codes import CODES, FIXABLE
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.rounds import Outcome, repair
 from flake8_jitcache.fix.source_file import SourceFile
 from flake8_jitcache.options import Options
 
-FIXABLE = [code for code in CODES if "JIT101" <= code <= "JIT107"]
 CASES = {
     case.path.stem: case
     for case in read_cases(Path(__file__).parent.parent / "cases" / "lint")
