@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class RetraceError(AssertionError):
     """A guarded function was traced or compiled more often than allowed, or the guard could not judge it.
@@ -10,6 +12,8 @@ class RetraceError(AssertionError):
         traces: the record of the guard that raised, readable like the `traces` of the block form.
         verbosity: how much `str` gives: below 0 the first line, from 2 on everything. Set by pytest for its report.
     """
+
+    __module__ = "pytest_jitcache"  # where it is imported from, and so how a failure names it
 
     def __init__(self, message: str, traces: object = None, details: str = "") -> None:
         super().__init__(message)
@@ -24,6 +28,12 @@ class RetraceError(AssertionError):
             return message.partition("\n")[0]
         return f"{message}\n\n{self._details}" if self.verbosity >= 2 and self._details else message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Across processes the texts travel, the record does not: it refers to code of this one."""
+        return type(self), (*self.args[:1], None, self._details), {"verbosity": self.verbosity, "line": self.line}
+
 
 class JitcacheWarning(UserWarning):
     """A guard saw nothing that it could judge, or lost something that it should have seen."""
+
+    __module__ = "pytest_jitcache"

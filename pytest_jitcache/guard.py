@@ -22,6 +22,8 @@ from pytest_jitcache.recorder import Trace, Watcher, recorder, site_of
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
+explain = False  # whether guards ask JAX for its own words about each trace; set by pytest under -vv
+
 Per = Literal["signature", "total"]
 
 
@@ -80,6 +82,15 @@ class Target:
         return not self.jitted and bool(self.codes.intersection(function.codes))
 
 
+def _instead(value: object) -> str:
+    """What to pass in place of a value that is no function."""
+    if isinstance(value, str):
+        return f"pass the function itself, not its name {value!r}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return "pass the functions one by one"
+    return "pass the function itself, not the result of calling it"
+
+
 def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
@@ -102,9 +113,7 @@ def _has_own_equality(kind: Any) -> bool:
 def _target(function: Any) -> Target:
     if not callable(function):
         kind = type(function).__name__
-        raise TypeError(
-            f"assert_traced_once takes functions, got {kind}: pass the function itself, not the result of calling it."
-        )
+        raise TypeError(f"assert_traced_once takes functions, got {kind}: {_instead(function)}.")
     taken = unwrap(function)
     jitted = any(is_jitted(o) for o in taken.objects) and not _user_code_first(taken)
     fun: Any = function
@@ -187,6 +196,7 @@ class Guard(Watcher):
         self._thread = threading.get_ident()
         self.raised_elsewhere: RetraceError | None = None
         self._disabled_at_start = False
+        self._explaining = False
         plain = frozenset(code for t in self.targets if not t.jitted for code in t.codes)
         jitted = frozenset(code for t in self.targets if t.jitted for code in t.codes)
         self._plain_calls = bodies.Calls(plain, self._plain_called)
@@ -213,6 +223,9 @@ class Guard(Watcher):
                         other.cleared(target)
         recorder.watch(self)
         _active.add(self)
+        if explain:
+            self._explaining = True
+            jax_internals.explanations.start()
         self._disabled_at_start = jax_internals.jit_is_disabled()
         self._plain_calls.start()
         if self._disabled_at_start:
@@ -224,6 +237,8 @@ class Guard(Watcher):
         self.running = False
         self._plain_calls.stop()
         self._off_calls.stop()
+        if self._explaining:
+            jax_internals.explanations.stop()
         if not jax_internals.monitoring_is_heard():
             self.problems.append(
                 "JAX's monitoring listeners were removed while the guard was watching "
@@ -421,7 +436,9 @@ class Guard(Watcher):
     def error(self, verb: str, group: list[Trace]) -> RetraceError:
         allowed = self.max_traces if verb == "traced" else self.max_compiles or 0
         error = RetraceError(
-            report.retraced(verb, group, allowed, self.per, self.info), self.record, report.everything(group)
+            report.retraced(verb, group, allowed, self.per, self.info),
+            self.record,
+            report.everything(group, self._explaining),
         )
         site = group[-1].test_site
         if site is not None:
@@ -532,6 +549,8 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
         RetraceError: (an AssertionError) a function was traced or compiled too often, or could not be judged.
         TypeError, ValueError: an argument is wrong.
     """
+
+    __module__ = "pytest_jitcache"
 
     # A class, so that `with` shows no foreign frame; a partial, so that a call costs hardly more than that of a closure.
 
@@ -677,6 +696,9 @@ def _was_lost(error: RetraceError) -> bool:
         return True
     outermost = traceback.tb_frame.f_code.co_filename.replace("\\", "/")
     return outermost.endswith(("/threading.py", "/concurrent/futures/thread.py"))
+
+
+traced_once.__new__.__qualname__ = "assert_traced_once"  # the name that Python's own errors about arguments give
 
 
 created: list[Callable[[traced_once], None]] = []

@@ -83,7 +83,7 @@ def unwrap(function: Any) -> Unwrapped:
         seen.add(id(current))
         objects.append(current)
         following: Any = None
-        if _module_of(type(current)) == "pytest_jitcache.guard":  # a guard that is guarded, or jitted, itself
+        if _module_of(type(current)) == "pytest_jitcache":  # a guard that is guarded, or jitted, itself
             objects.pop()
             following = current.__wrapped__
         elif isinstance(current, functools.partial):

@@ -7,7 +7,9 @@ trace sends no trace event at all. What is read here beyond it, all of it option
 - `jax._src.util.test_event_listener`, which JAX calls at the start of each run of a body under a trace (JAX 0.5 and
   later); the frame that calls it knows the function, its abstract arguments and what it is traced for;
 - the locals `fun`, `args`, `kwargs` of the frames `cache_miss` and `_infer_params` below it;
-- `jax._src.config`, for the settings that are part of the trace cache's key, and to learn that jit is switched off.
+- `jax._src.config`, for the settings that are part of the trace cache's key, and to learn that jit is switched off;
+- `jax._src.source_info_util.register_exclusion`, so that the places which JAX itself names are the user's and not ours;
+- the names of the loggers to which JAX explains a cache miss, and the locals of the function that does, for `-vv`.
 
 Whatever is missing in some version of JAX is listed by `lost()`; it makes the record poorer and never wrong. Nothing in
 here raises into JAX.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 import sys
 import threading
@@ -27,7 +30,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
-from pytest_jitcache.places import in_jax, is_machinery
+from pytest_jitcache.places import OURS, in_jax, is_machinery
 
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -95,6 +98,8 @@ class Sink(Protocol):
 
     def jit_switched(self, off: bool) -> None: ...
 
+    def explained(self, fun: Any, text: str) -> None: ...
+
     def failed(self, error: BaseException) -> None: ...
 
 
@@ -149,6 +154,7 @@ def listen(sink: Sink) -> None:
     elif not _state.lost:
         _state.lost.append("this JAX does not announce the start of a trace: traces are seen when they end")
     _hook_disable_jit()
+    _keep_out_of_places()
 
 
 def monitoring_is_heard() -> bool:
@@ -321,6 +327,94 @@ def evict(fun: Any) -> None:
                     continue
 
 
+# --- what JAX itself says -------------------------------------------------------------------------------------------
+
+_EXPLAIN = "jax_explain_cache_misses"
+_EXPLAINERS = ("jax._src.pjit", "jax._src.interpreters.partial_eval", "jax._src.compiler", "jax._src.compilation_cache")
+_EXPLANATION = "TRACING CACHE MISS"
+_RAISED_TO_WARNINGS = ("PERSISTENT COMPILATION CACHE MISS", "Not writing persistent cache entry")
+
+
+@functools.cache
+def _keep_out_of_places() -> None:
+    """Our frames are no user's: without them the place of a call that goes through a wrap is what it is without one."""
+    try:
+        _module("jax._src.source_info_util").register_exclusion(OURS)
+    except Exception:
+        _state.lost.append("the places that this JAX names itself may be ours, where a wrapped function is called")
+
+
+def explains_misses() -> bool:
+    """Whether this JAX can explain why a call was not found in the trace cache."""
+    import jax
+
+    return hasattr(jax.config, _EXPLAIN)
+
+
+class _Explanations(logging.Filter):
+    """Hands JAX's explanations to the sink, and keeps out of the log what is there for our sake only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.before = False
+        self.lock = threading.Lock()
+
+    def start(self) -> None:
+        """Have JAX explain each cache miss, on all threads, until `stop`. Nothing is traced again for it."""
+        import jax
+
+        with self.lock:
+            self.asked += 1
+            if self.asked == 1 and explains_misses():
+                self.before = bool(getattr(jax.config, _EXPLAIN))
+                for name in _EXPLAINERS:
+                    logging.getLogger(name).addFilter(self)
+                jax.config.update(_EXPLAIN, True)  # type: ignore[no-untyped-call]
+
+    def stop(self) -> None:
+        import jax
+
+        with self.lock:
+            self.asked -= 1
+            if not self.asked and explains_misses():
+                jax.config.update(_EXPLAIN, self.before)  # type: ignore[no-untyped-call]
+                for name in _EXPLAINERS:
+                    logging.getLogger(name).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        ours = not self.before and not self._asked_for_by_user()
+        if not text.startswith(_EXPLANATION):
+            return not (ours and text.startswith(_RAISED_TO_WARNINGS))
+        if _state.sink is not None:
+            try:
+                _state.sink.explained(_explained_fun(sys._getframe(1)), text)
+            except Exception as error:
+                _state.sink.failed(error)
+        return not ours
+
+    @staticmethod
+    def _asked_for_by_user() -> bool:
+        """Whether a test has switched the explanations on for its thread, under `jax.explain_cache_misses(True)`."""
+        try:
+            return _module("jax._src.config").explain_cache_misses.get_local() is True
+        except Exception:
+            return False
+
+
+explanations = _Explanations()
+
+
+def _explained_fun(frame: FrameType | None) -> Any:
+    """The function whose miss JAX is explaining: a local of the function that does."""
+    while frame is not None:
+        if in_jax(frame.f_code.co_filename) and frame.f_code.co_name.startswith("explain"):
+            return _fun_of(frame) or frame.f_locals.get("f")
+        frame = frame.f_back
+    return None
+
+
 # --- reading frames -------------------------------------------------------------------------------------------------
 
 
@@ -396,7 +490,7 @@ def _calls(frame: FrameType | None) -> Iterator[tuple[Call, FrameType]]:
 
 def _call_of(local: Mapping[str, Any]) -> Call:
     info = local.get("ji") or local.get("jit_info")
-    options = tuple((name, repr(getattr(info, name))) for name in _OPTIONS if getattr(info, name, None))
+    options = tuple((name, repr(value)) for name in _OPTIONS if not _is_default(value := getattr(info, name, None)))
     return Call(
         local["fun"],
         local["args"],
@@ -406,6 +500,10 @@ def _call_of(local: Mapping[str, Any]) -> Call:
         options,
         signature=getattr(info, "fun_signature", None),
     )
+
+
+def _is_default(option: Any) -> bool:
+    return not option or getattr(option, "name", "") == "AUTO"
 
 
 def _file_of(fun: Any) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
-import linecache
 import sys
-import types
-from typing import Any, NoReturn
+import traceback
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from pytest_jitcache.guard import Guard
+from pytest_jitcache.items import code_of, raise_in_test
+from pytest_jitcache.places import OURS
 
 __tracebackhide__ = True
 
@@ -31,7 +32,7 @@ class MarkedBlock:
             raise TypeError(
                 f"the mark traced_once has no argument {wrong}; it takes max_traces, per, max_compiles and info."
             ) from None
-        self.code = _code_of(item)
+        self.code = code_of(item)
 
     def start(self) -> None:
         self.guard.start(None, home=self.code)
@@ -41,6 +42,17 @@ class MarkedBlock:
 
     def judge(self) -> None:
         self.guard.judge()
+
+
+def blocks_of(item: pytest.Item, marks: Iterable[pytest.Mark]) -> list[MarkedBlock]:
+    """The blocks of the marks of a test. A mark that is wrong raises at the line of the test that bears it."""
+    try:
+        return [MarkedBlock(mark, item) for mark in marks]
+    except (TypeError, ValueError, LookupError) as error:
+        frames = list(traceback.walk_tb(error.__traceback__))
+        if frames[-1][0].f_code.co_filename.startswith(OURS):
+            raise_in_test(item, error)
+        raise  # an error of the module that the mark names
 
 
 def resolve(name: object, item: pytest.Item) -> Any:
@@ -74,41 +86,3 @@ def resolve(name: object, item: pytest.Item) -> Any:
                     f"the mark traced_once names {name!r}, but {where} has no {'.'.join(attributes)!r}."
                 ) from None
     raise LookupError(f"the mark traced_once names {name!r}, which cannot be imported.")
-
-
-def _code_of(item: pytest.Item) -> types.CodeType | None:
-    function: Any = getattr(item, "obj", None)
-    inner = getattr(getattr(function, "hypothesis", None), "inner_test", None)
-    function = inner or function
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return code if isinstance(code, types.CodeType) else None
-
-
-def test_frame(item: pytest.Item, error: Exception) -> NoReturn:
-    """Raise `error` so that the traceback ends at the line of the test that caused it, and not in a hook."""
-    code = _code_of(item)
-    error.__traceback__ = None
-    if code is None:
-        raise error
-    first = code.co_firstlineno
-    line = max(getattr(error, "line", 0), first)
-    text = linecache.getline(code.co_filename, line).rstrip()
-    start: dict[str, int] = {"lineno": line, "col_offset": len(text) - len(text.lstrip())}
-    span: dict[str, Any] = {**start, "end_lineno": line, "end_col_offset": max(len(text), start["col_offset"] + 1)}
-    body = ast.Raise(exc=ast.Name(id="error", ctx=ast.Load(), **span), cause=None, **span)
-    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    function = ast.FunctionDef(
-        name="test", args=empty, body=[body], decorator_list=[], returns=None, **{**span, "lineno": first}
-    )
-    if sys.version_info >= (3, 12):
-        function.type_params = []
-    module = compile(ast.Module(body=[function], type_ignores=[]), code.co_filename, "exec")
-    at = next(c for c in module.co_consts if isinstance(c, types.CodeType))
-    at = at.replace(co_firstlineno=first, co_name=code.co_name)
-    types.FunctionType(at, {"error": error, "__name__": getattr(getattr(item, "module", None), "__name__", "test")})()
-    raise error
-
-
-test_frame.__test__ = False  # type: ignore[attr-defined]

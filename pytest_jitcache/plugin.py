@@ -14,7 +14,6 @@ from pytest_jitcache.suite import options
 
 if TYPE_CHECKING:
     from pytest_jitcache.guard import traced_once
-    from pytest_jitcache.marker import MarkedBlock
 
 MARK = "traced_once"
 
@@ -50,18 +49,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def assert_traced_once() -> Callable[..., traced_once]:
+def assert_traced_once(pytestconfig: pytest.Config) -> Callable[..., traced_once]:
     """Assert that functions are traced at most once for each signature.
 
     `step = assert_traced_once(train_step)` wraps a function and judges at the call that retraces;
     `with assert_traced_once(train_step) as traces:` judges when the block ends; without a function the block counts
     everything that is traced in it. See `pytest_jitcache.traced_once` for the arguments.
     """
-    return _load().traced_once  # type: ignore[no-any-return]
+    return _load(pytestconfig).traced_once  # type: ignore[no-any-return]
 
 
-def _load() -> Any:
+def _load(config: pytest.Config) -> Any:
     from pytest_jitcache import guard
+
+    guard.explain = config.get_verbosity() >= 2
 
     if _made not in guard.created:
         guard.created.append(_made)
@@ -91,13 +92,13 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """The call phase is the block of the marker form, and the end of the wraps that the test has made."""
     __tracebackhide__ = True
-    marks = list(item.iter_markers(MARK))
-    if not marks and "pytest_jitcache.guard" not in sys.modules:
+    if item.get_closest_marker(MARK) is None and "pytest_jitcache.guard" not in sys.modules:
         return (yield)
-    _load()
-    from pytest_jitcache.marker import MarkedBlock, test_frame
+    _load(item.config)
+    from pytest_jitcache.items import raise_in_test
+    from pytest_jitcache.marker import blocks_of
 
-    blocks: list[MarkedBlock] = [MarkedBlock(mark, item) for mark in marks]
+    blocks = blocks_of(item, item.iter_markers(MARK))
     for block in blocks:
         block.start()
     try:
@@ -118,17 +119,22 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         for one in wraps:
             one._close()
     except (RetraceError, JitcacheWarning) as error:
-        test_frame(item, error)
+        raise_in_test(item, error)
     return result
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
-    """`-q` shows the first line of a verdict, `-vv` all that is known."""
+    """`-q` shows the first line of a verdict, `-vv` all that is known; JUnit and the short summary the first line."""
     error = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(error, RetraceError):
-        error.verbosity = item.config.get_verbosity()
-    return (yield)
+    if not isinstance(error, RetraceError):
+        return (yield)
+    error.verbosity = item.config.get_verbosity()
+    report: Any = yield
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None:
+        crash.message = crash.message.partition("\n")[0]
+    return report
 
 
 def pytest_runtest_teardown() -> None:

@@ -47,6 +47,7 @@ class Trace:
         thread: name of the thread.
         inside: the trace in which this one happened, if it was inlined there.
         cause: why this was traced again, once a guard has found out.
+        words: what JAX itself says of the cache miss (`jax_explain_cache_misses`), where a guard has asked for it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Trace:
     seconds: dict[str, float] = field(default_factory=dict)
     compiles: int = 0
     cause: str | None = None
+    words: str = ""  # JAX's own about it, where they were asked for
     stage: str = "trace"
     finished: bool = False
     number: int = 0
@@ -130,6 +132,7 @@ class Recorder:
         self._capture: Capture | None = None
         self._count = itertools.count(1)
         self._checkpointed: set[Any] = set()
+        self._words = threading.local()
 
     # -- watchers
 
@@ -183,6 +186,10 @@ class Recorder:
             )
             if not inner_is_recursion and trace.inside.ref() is not None:
                 trace.inside.body = self._is_user_code(trace.inside)
+        if jax_internals.explanations.asked:
+            fun_id, words = getattr(self._words, "ahead", (0, ""))
+            if fun_id == id(start.fun):
+                trace.words, self._words.ahead = words, (0, "")
         for watcher in self.watchers():
             watcher.begin(trace, function, start.frame)
         return trace
@@ -217,8 +224,19 @@ class Recorder:
         if not succeeded:
             return
         trace.finished = True
+        if jax_internals.explanations.asked:
+            self._words.over = trace
         for watcher in self.watchers():
             watcher.end(trace)
+
+    def explained(self, fun: Any, text: str) -> None:
+        """JAX's words about a miss: JAX 0.8 and earlier says them when the trace is over, later ones before it starts."""
+        if jax_internals.announces_bodies():
+            self._words.ahead = (id(fun), text)
+            return
+        over: Trace | None = getattr(self._words, "over", None)
+        if over is not None and not over.words and over.wrapper_id == id(fun):
+            over.words = text
 
     def stage_ended(
         self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType

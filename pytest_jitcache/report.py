@@ -9,6 +9,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import Difference, compare, explain
 from pytest_jitcache.identity import is_jitted
 from pytest_jitcache.places import in_jax, is_library
@@ -79,7 +80,7 @@ def _selection(group: Sequence[Trace], earlier: Trace) -> tuple[list[Trace], int
     return shown, len(group) - len(shown)
 
 
-def _entry(noun: str, number: int, trace: Trace, keep: Sequence[str]) -> list[str]:
+def _entry(noun: str, number: int, trace: Trace, keep: Sequence[str], limit: int = 100) -> list[str]:
     site = trace.call_site or trace.test_site
     where = f"{site} in {_bare(site.function)}" if site is not None else "an unknown place"
     if trace.test_site is not None and trace.call_site is not None and _differs(trace):
@@ -90,7 +91,7 @@ def _entry(noun: str, number: int, trace: Trace, keep: Sequence[str]) -> list[st
         where += f", thread {trace.thread}"
     lines = [f"  {noun} {number} at {where}"]
     if trace.signature.arguments or trace.signature.known:
-        lines.append(f"      {trace.signature.render(keep=keep)}")
+        lines.append(f"      {trace.signature.render(limit, keep)}")
     return lines
 
 
@@ -112,18 +113,31 @@ def _differences(differences: Sequence[Difference]) -> list[str]:
     return [*lines, f"  … {more} more differences"] if more > 0 else lines
 
 
-def everything(group: Sequence[Trace]) -> str:
-    """All that is known of the traces, for -vv."""
+def everything(group: Sequence[Trace], asked: bool = False) -> str:
+    """All that is known of the traces, for -vv.
+
+    Args:
+        asked: whether JAX was asked for its own explanation of each trace.
+    """
+    noun = "trace" if group[0].stage == "trace" else "compile"
     lines = ["all that is known:"]
     for number, trace in enumerate(group, 1):
         spent = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in trace.seconds.items())
-        lines.append(f"  {number}. {trace.signature.render(limit=2000)}")
+        compiles = f"{trace.compiles} compile{'' if trace.compiles == 1 else 's'}"
+        lines += _entry(noun, number, trace, (), limit=2000)
         lines.append(
-            f"     traced for {trace.traced_for}; {' of '.join(trace.kinds)}; {spent or 'no times'}; {trace.compiles} compiles"
+            f"      traced for {trace.traced_for}; {' of '.join(trace.kinds)}; {spent or 'no times'}; {compiles}"
         )
         if trace.options:
-            lines.append("     options: " + ", ".join(f"{k}={v}" for k, v in trace.options))
-    return "\n".join(lines)
+            lines.append("      options: " + ", ".join(f"{k}={v}" for k, v in trace.options))
+        if trace.words:
+            lines += ["      JAX says:", *(f"        {line}" for line in trace.words.splitlines())]
+        elif asked and trace.stage == "trace":
+            lines.append("      JAX says nothing about it.")
+    lost = jax_internals.lost()
+    if asked and not jax_internals.explains_misses():
+        lost.append("this JAX does not explain cache misses (it has no jax_explain_cache_misses)")
+    return "\n".join([*lines, *(f"  not known: {line}" for line in lost)])
 
 
 def disabled(name: str, info: str | None) -> str:

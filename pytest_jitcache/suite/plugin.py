@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_jitcache.errors import RetraceError
-from pytest_jitcache.marker import _code_of, test_frame
+from pytest_jitcache.items import code_of, raise_in_test
 from pytest_jitcache.suite import baseline, files, output_json, strict, summary, timeline
 from pytest_jitcache.suite.jax_import import WhenImported
 from pytest_jitcache.suite.options import Settings
@@ -66,7 +66,7 @@ class SuitePlugin:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         __tracebackhide__ = True
-        self.session.home = _code_of(item)
+        self.session.home = code_of(item)
         self.session.enter(item.nodeid, "call")
         raised = True
         try:
@@ -80,7 +80,7 @@ class SuitePlugin:
         if self.settings.strict:
             error = self._judge(item)
             if error is not None:
-                test_frame(item, error)
+                raise_in_test(item, error)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

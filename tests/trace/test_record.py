@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import threading
 import weakref
 
@@ -11,6 +12,7 @@ import jax.monitoring
 import jax.numpy as jnp
 import pytest
 
+import pytest_jitcache
 from pytest_jitcache import JitcacheWarning, RetraceError, traced_once
 
 X = jnp.ones(3)
@@ -81,6 +83,23 @@ def test_the_error_carries_the_record():
         step(X, jnp.float32(0.1))
     assert caught.value.traces is traces
     assert traces[1].cause == "weak type (rate)"
+
+
+def test_the_error_is_named_by_where_it_is_imported_from():
+    for public in (RetraceError, JitcacheWarning, traced_once):
+        assert public.__module__ == "pytest_jitcache"
+        assert getattr(pytest_jitcache, public.__name__) is public
+
+
+def test_the_error_crosses_processes_with_its_texts():
+    with pytest.raises(RetraceError) as caught, traced_once(step):
+        step(X, 0.1)
+        step(X, jnp.float32(0.1))
+    caught.value.verbosity = 2
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert type(copy) is RetraceError
+    assert str(copy) == str(caught.value)
+    assert copy.traces is None
 
 
 def test_info_is_shown():

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import textwrap
 
+import jax
 import pytest
 
+JAX = jax.__version_info__
 HEAD = """
 import jax, jax.numpy as jnp, pytest, threading
 from functools import partial
@@ -63,10 +65,63 @@ def test_normal_shows_both_lines_and_the_remedy(run):
     assert "test_it.py:13 in test_retrace" in out
     assert "differs: rate: ~f32[] before, f32[] now" in out
     assert "all that is known" not in out
+    assert "JAX says" not in out
 
 
-def test_very_verbose_shows_all_that_is_known(run):
-    assert "all that is known" in run(RETRACE, "-vv")[1]
+SEVEN = """
+def test_seven(assert_traced_once):
+    with assert_traced_once():
+        for _ in range(7):
+            jax.jit(lambda v: v + 1)(X)
+
+def test_afterwards():
+    assert not jax.config.jax_explain_cache_misses
+"""
+
+
+def test_very_verbose_shows_all_traces_and_what_jax_itself_says(run):
+    status, out = run(SEVEN, "-vv")
+    assert status == 1
+    assert "1 failed, 1 passed" in out
+    known = out.partition("all that is known")[2]
+    for number in range(1, 8):
+        assert f"trace {number} at test_it.py:" in known
+    assert known.count("TRACING CACHE MISS at ") == known.count("never seen function") == 7
+    assert "but seen another function defined on the same line" in known
+    assert "Captured" not in out  # what was asked for our sake goes nowhere else
+
+
+def test_very_verbose_says_which_argument_differs_for_jax_and_where_a_wrap_was_called(run):
+    out = run(
+        """
+        def test_it(assert_traced_once):
+            guarded = assert_traced_once(step)
+            guarded(X, 0.1)
+            guarded(X, jnp.float32(0.1))
+        """,
+        "-vv",
+    )[1]
+    known = out.partition("all that is known")[2]
+    assert "* at rate, " in known
+    assert known.count("weak_type=") >= 2
+    assert "test_it.py:13" in known.partition("MISS at ")[2].partition("\n")[0]
+    assert "pytest_jitcache/" not in out
+
+
+def test_very_verbose_leaves_the_users_own_explanations_in_the_log(run):
+    status, out = run(
+        """
+        def test_it(assert_traced_once, caplog):
+            with assert_traced_once(step):
+                step(X, 0.1)
+            assert "CACHE MISS" not in caplog.text
+            with assert_traced_once(step), jax.explain_cache_misses(True):
+                step(X, 0.1)
+            assert "CACHE MISS" in caplog.text
+        """,
+        "-vv",
+    )
+    assert (status == 0) == (JAX >= (0, 5)), out  # 0.4.35 does not say whose wish a setting is
 
 
 @pytest.mark.parametrize("option", ["--assert=plain", "--tb=short", "--tb=line", "--tb=native", "-p no:randomly"])
@@ -78,8 +133,19 @@ def test_other_options(run, option):
 
 def test_junit_and_summary_carry_the_first_line(run, tmp_path):
     out = run(RETRACE, "--junitxml=out.xml")[1]
-    assert "step traced 2x, allowed 1: weak type (rate)" in (tmp_path / "out.xml").read_text()
-    assert "FAILED test_it.py::test_retrace" in out
+    first = "RetraceError: step traced 2x, allowed 1: weak type (rate)"
+    assert f'{first}"' in (tmp_path / "out.xml").read_text()
+    assert f"FAILED test_it.py::test_retrace - pytest_jitcache.{first}\n" in out
+
+
+@pytest.mark.parametrize("environment", [{"CI": "1"}, {}], ids=["CI", "-vv"])
+def test_summary_carries_the_first_line_where_pytest_does_not_cut(run, monkeypatch, environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    out = run(RETRACE, *([] if environment else ["-vv"]))[1]
+    summary = out.partition("short test summary info")[2].splitlines()
+    assert summary[1].endswith("RetraceError: step traced 2x, allowed 1: weak type (rate)")
+    assert "1 failed" in summary[2]
 
 
 def test_without_the_plugin_the_function_is_importable(run):
@@ -241,6 +307,52 @@ def test_wrong_mark(run, mark, message):
     assert "INTERNALERROR" not in out
 
 
+WRONG = {
+    "max_traces_is_text": (
+        "assert_traced_once(step, max_traces='2')",
+        "TypeError: max_traces must be an int, got str ('2')",
+    ),
+    "max_traces_is_0": ("assert_traced_once(step, max_traces=0)", "ValueError: max_traces must be at least 1, got 0"),
+    "per_is_misspelt": (
+        "assert_traced_once(step, per='sig')",
+        "ValueError: per must be 'signature' or 'total', got 'sig'",
+    ),
+    "option_is_misspelt": (
+        "assert_traced_once(step, max_trace=2)",
+        "TypeError: assert_traced_once() got an unexpected",
+    ),
+    "result_of_a_call": ("assert_traced_once(step(X))", "TypeError: assert_traced_once takes functions, got ArrayImpl"),
+    "name_of_a_function": ("assert_traced_once('test_it.step')", "not its name 'test_it.step'"),
+    "list_of_functions": ("assert_traced_once([step])", "pass the functions one by one"),
+    "wrap_of_none": (
+        "assert_traced_once()(X)",
+        "TypeError: the wrap form of assert_traced_once takes one function, got 0",
+    ),
+    "wrap_of_two": ("assert_traced_once(step, jnp.sin)(X)", "TypeError: the wrap form of assert_traced_once takes one"),
+}
+
+
+def test_wrong_argument_shows_one_line_at_the_line_of_the_test(run):
+    body = "\n".join(f"def test_{name}(assert_traced_once):\n    {call}  # here\n" for name, (call, _) in WRONG.items())
+    status, out = run(
+        body + '\n@pytest.mark.traced_once("test_it.step", per="sig")  # here\ndef test_mark(): step(X)\n'
+    )
+    assert status == 1
+    assert f"{len(WRONG) + 1} failed" in out
+    for _, message in WRONG.values():
+        assert message in out
+    assert out.count(">       assert_traced_once(") + out.count(">   @pytest.mark.traced_once(") == len(WRONG) + 1
+    assert out.count("\ntest_it.py:") == len(WRONG) + 1  # one frame each
+    assert "pytest_jitcache/" not in out
+
+
+def test_error_of_the_module_that_a_mark_names_keeps_its_place(run, tmp_path):
+    (tmp_path / "broken.py").write_text("raise ValueError('broken on import')\n")
+    status, out = run('@pytest.mark.traced_once("broken.step")\ndef test_marked():\n    pass\n')
+    assert status == 1
+    assert "broken.py:1: ValueError" in out
+
+
 def test_mark_without_a_function_and_on_a_class(run):
     status, out = run(
         """
@@ -315,6 +427,64 @@ def test_asyncio_and_a_coroutine_that_is_wrapped(run):
         """
     )
     assert status == 0, out
+
+
+ASYNC = """
+{mark}
+async def test_holds(assert_traced_once):
+    with assert_traced_once(step):
+        for rate in (0.1, 0.2):
+            await {sleep}(0)
+            step(X, rate)
+
+{mark}
+async def test_block(assert_traced_once):
+    with assert_traced_once(step):
+        for rate in (0.1, jnp.float32(0.1)):
+            await {sleep}(0)
+            step(X, rate)
+
+{mark}
+async def test_wrap(assert_traced_once):
+    guarded = assert_traced_once(step)
+    guarded(X, 0.1)
+    await {sleep}(0)
+    guarded(X, jnp.float32(0.1))
+
+{mark}
+@pytest.mark.traced_once("test_it.step")
+async def test_marked():
+    step(X, 0.1)
+    await {sleep}(0)
+    step(X, jnp.float32(0.1))
+
+{mark}
+async def test_at_the_same_time(assert_traced_once):
+    async def call(rate):
+        await {sleep}(0)
+        step(X, rate)
+    with assert_traced_once(step):
+        {gather}
+"""
+
+
+@pytest.mark.parametrize("plugin", ["anyio", "pytest_asyncio"])
+def test_async_tests(run, plugin):
+    pytest.importorskip(plugin)
+    if plugin == "anyio":
+        mark, sleep = "@pytest.mark.anyio", "anyio.sleep"
+        gather = "async with anyio.create_task_group() as group:\n            group.start_soon(call, 0.1); group.start_soon(call, jnp.float32(0.1))"
+        head = "import anyio\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
+    else:
+        mark, sleep = "@pytest.mark.asyncio", "asyncio.sleep"
+        gather = "await asyncio.gather(call(0.1), call(jnp.float32(0.1)))"
+        head = "import asyncio\n"
+    status, out = run(head + ASYNC.format(mark=mark, sleep=sleep, gather=gather))
+    assert status == 1
+    assert "4 failed, 1 passed" in out, out
+    assert out.count("E       pytest_jitcache.RetraceError: step traced 2x, allowed 1: weak type (rate)") == 4, out
+    assert "PASSED" not in out
+    assert "pytest_jitcache/" not in out
 
 
 def test_hypothesis_with_a_marker(run):
