@@ -238,12 +238,20 @@ class Captured:
     def text(self, stale: Stale) -> str:
         """The text of a finding."""
         where = self._where(stale.change)
+        needs = self._needed_by_python(stale.read)
         if stale.code == "JIT204":
+            remedy = "pass it as an argument, as a JAX array or a pytree"
+            if stale.change.kind == "set":
+                remedy = "pass it as a static argument, as a frozenset"
+            elif needs is not None:
+                remedy = f"pass what the code {needs} as a static argument"
             return (
                 f"the jitted code reads `{stale.spelled}` when it is traced, and {where}: a call that is not traced "
-                "again keeps the old content; pass it as an argument, as a JAX array or a pytree"
+                f"again keeps the old content; {remedy}"
             )
         remedy = f"pass `{stale.spelled}` as an argument"
+        if needs is not None:
+            remedy = f"pass `{stale.spelled}` as a static argument, as the code {needs} it"
         if stale.code == "JIT203":
             return (
                 f"the jitted code reads `{stale.spelled}` when it is traced, since its object is not a traced argument, "
@@ -260,6 +268,26 @@ class Captured:
             f"the jitted code reads the {what} `{stale.spelled}` when it is traced, and {where}: a call that is not "
             f"traced again keeps the old value; {remedy}"
         )
+
+    def _needed_by_python(self, read: ast.expr) -> str | None:
+        """What the traced code does with a value that a traced argument can't stand for: it needs a static one."""
+        for child, parent in self._source.ancestors(read):
+            field = self._source.fields[child]
+            if isinstance(parent, ast.Call):
+                if field == "func":
+                    return "calls"
+                return "counts with" if self._module.names.dotted(parent.func) == {"range"} else None
+            if field in ("test", "ifs"):
+                return "branches on"
+            if isinstance(parent, ast.Compare):
+                if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in parent.ops):
+                    return None
+            elif not (
+                isinstance(parent, (ast.BoolOp, ast.BinOp, ast.UnaryOp))
+                or (isinstance(parent, ast.Subscript) and field == "value")
+            ):
+                return None
+        return None
 
     def _where(self, change: Change) -> str:
         node = change.node

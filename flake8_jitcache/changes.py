@@ -52,10 +52,12 @@ _HEAP = frozenset({"heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.he
 
 @dataclass(frozen=True)
 class Change:
-    """One place that changes something: the node, and what happens there ("rebinds", "assigns", "mutates")."""
+    """One place that changes something: the node, and what happens there ("rebinds", "assigns", "mutates"). kind: what
+    is mutated."""
 
     node: ast.AST
     verb: str
+    kind: str = ""
 
 
 class Changes:
@@ -173,12 +175,12 @@ class Changes:
         if kind == "fixed":
             return []
         found = [
-            Change(node, "mutates")
+            Change(node, "mutates", kind)
             for load in self._source.references.get((scope, name), ())
             if (node := self._mutation(load, kind)) is not None
         ]
         if kind in _MUTABLE:
-            found += [Change(b.node, "mutates") for b in scope.bindings.get(name, ()) if b.kind == "augmented"]
+            found += [Change(b.node, "mutates", kind) for b in scope.bindings.get(name, ()) if b.kind == "augmented"]
         return found
 
     def _container(self, scope: Scope, name: str) -> str:
@@ -288,7 +290,7 @@ class Changes:
                 if isinstance(node.ctx, ast.Load) and not self._while_made(node):
                     place = self._mutation(node, kind)
                     if place is not None:
-                        found.append(Change(place, "mutates"))
+                        found.append(Change(place, "mutates", kind))
         return found
 
     def _set_on(self, owner: ast.ClassDef, attribute: str) -> Iterator[ast.Call]:

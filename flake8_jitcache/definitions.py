@@ -135,6 +135,8 @@ class Definitions:
             scope = self.source.scope_of_function[cls]
             for binding in reversed(scope.bindings.get(name, [])):
                 if isinstance(binding.node, DEFINITIONS):
+                    if _is_accessor(binding.node):
+                        continue  # the property of that name is what a lookup runs
                     return binding.node
                 found = [f for f in self.of_binding(binding) if isinstance(f, DEFINITIONS)]
                 return found[0] if found else None
@@ -265,6 +267,11 @@ def method_kind(function: Definition, names: Names) -> MethodKind:
         if "property" in dotted or "abc.abstractproperty" in dotted:
             return "property"
     return "class" if function.name == "__init_subclass__" else "static" if function.name == "__new__" else "instance"
+
+
+def _is_accessor(method: Definition) -> bool:
+    """Whether a method is the setter or deleter of a property."""
+    return any(isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter") for d in method.decorator_list)
 
 
 def last_part(dotted: str) -> str:

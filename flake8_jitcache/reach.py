@@ -145,10 +145,16 @@ class Reach:
             if bound:
                 region.captured.add(function)
             for callee, owner, is_method in self._calls(function):
+                if self._is_cached(callee):
+                    continue  # plain Python would keep its old value as well
                 # A method looked up on an object from outside has that object as its `self`.
                 outside = is_method and (owner is None or owner not in region.functions or owner in region.captured)
                 pending.append((callee, outside))
         return region
+
+    def _is_cached(self, function: Function) -> bool:
+        caches = self._module.caches
+        return isinstance(function, DEFINITIONS) and any(map(caches.is_cache, function.decorator_list))
 
     def _calls(self, function: Function) -> list[tuple[Function, Function | None, bool]]:
         """What a function refers to in the file: (function, the function whose parameter or local is its receiver,

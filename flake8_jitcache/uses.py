@@ -91,6 +91,14 @@ class Uses:
         """Whether an attribute is a lookup of a method."""
         return self._definitions.method_of(attribute) is method
 
+    def calls_of_instances(self, method: Definition) -> Iterator[ast.expr]:
+        """What is called in the file where an object is called whose `__call__` a method is."""
+        for call in self._source.calls:
+            if isinstance(call.func, (ast.Name, ast.Call)) and not self._definitions.is_class(call.func):
+                owner = self._definitions.class_behind(call.func)
+                if owner is not None and self._definitions.method(owner, "__call__") is method:
+                    yield call.func
+
     def is_bound(self, attribute: ast.expr, method: Definition) -> bool:
         """Whether a lookup of a method gives it bound to an object."""
         kind = method_kind(method, self._names)
@@ -112,6 +120,9 @@ class _Walk:
             for node in self._source.attributes.get(definition.name, ()):
                 if isinstance(node.ctx, ast.Load) and self._uses.looks_up(node, definition):
                     self.value(node, None, bound=self._uses.is_bound(node, definition))
+            if definition.name == "__call__":
+                for called in self._uses.calls_of_instances(definition):
+                    self.value(called, None, bound=True)
         scope = self._source.scopes[definition]
         if definition.name in scope.globals:
             scope = self._source.module

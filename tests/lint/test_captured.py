@@ -986,6 +986,32 @@ ATTRIBUTES = {
         a = A()
         fast = jax.jit(a.step)  # expect: JIT203
     """,
+    "instance_called_between": """
+        class Dropout:
+            def __init__(self, rate):
+                self.rate = rate
+            @partial(jax.jit, static_argnums=(0,))  # expect: JIT203
+            def __call__(self, key, x):
+                return x * jax.random.bernoulli(key, 1.0 - self.rate, x.shape)
+        drop = Dropout(0.5)
+        trained = drop(jax.random.key(0), jnp.ones(3))
+        drop.rate = 0.0
+        tested = drop(jax.random.key(0), jnp.ones(3))
+    """,
+    "property_with_a_setter": """
+        class Camera:
+            def __init__(self):
+                self._fov = 1.0
+            @property
+            def fov(self):
+                return self._fov
+            @fov.setter
+            def fov(self, value):
+                self._fov = value
+            @partial(jax.jit, static_argnums=(0,))  # expect: JIT203
+            def project(self, points):
+                return points * self.fov
+    """,
     "read_in_a_base_class": """
         class Base:
             def scaled(self, x):
@@ -1088,6 +1114,31 @@ ATTRIBUTES = {
             @partial(jax.jit, static_argnums=0)
             def step(self, x):
                 return x * self.rate
+            def tune(self, rate):
+                self.rate = rate
+    """,
+    "instance_called_only_after": """
+        class Dropout:
+            def __init__(self, rate):
+                self.rate = rate
+            @partial(jax.jit, static_argnums=(0,))
+            def __call__(self, x):
+                return x * self.rate
+        drop = Dropout(0.5)
+        drop.rate = 0.0
+        print(drop(1.0), drop(2.0))
+    """,
+    "through_a_cached_property": """
+        import functools
+        class A:
+            def __init__(self):
+                self.rate = 1.0
+            @functools.cached_property
+            def half(self):
+                return self.rate / 2
+            @partial(jax.jit, static_argnums=0)
+            def step(self, x):
+                return x * self.half
             def tune(self, rate):
                 self.rate = rate
     """,
@@ -1422,6 +1473,43 @@ def test_text_names_the_mutation(text_of: Callable[[str], str]) -> None:
     assert text_of(HEAD + textwrap.dedent(MUTABLES["list_append"])).startswith(
         "JIT204 the jitted code reads `TERMS` when it is traced, and `add` mutates it in line 14: "
     )
+
+
+STATIC_REMEDIES = {
+    "branches": ("LEVEL", "x if LEVEL > 2 else -x", "pass `LEVEL` as a static argument, as the code branches on it"),
+    "calls": ("LEVEL", "LEVEL(x)", "pass `LEVEL` as a static argument, as the code calls it"),
+    "counts": ("LEVEL", "sum(x for _ in range(LEVEL + 1))", "as a static argument, as the code counts with it"),
+    "computes": ("LEVEL", "x * LEVEL", "pass `LEVEL` as an argument"),
+    "asks for None": ("LEVEL", "x if LEVEL is None else x * LEVEL", "pass `LEVEL` as an argument"),
+}
+
+
+@pytest.mark.parametrize(("name", "body", "remedy"), STATIC_REMEDIES.values(), ids=STATIC_REMEDIES)
+def test_what_python_needs_is_to_be_static(name: str, body: str, remedy: str, text_of: Callable[[str], str]) -> None:
+    source = f"""
+import jax
+{name} = 1
+f = jax.jit(lambda x: {body})
+def set_level(value):
+    global {name}
+    {name} = value
+"""
+    assert text_of(source).endswith(remedy)
+
+
+def test_a_set_is_to_be_a_static_argument(text_of: Callable[[str], str]) -> None:
+    assert text_of(HEAD + textwrap.dedent(MUTABLES["set_add"])).endswith("pass it as a static argument, as a frozenset")
+
+
+def test_a_container_the_code_branches_on_is_to_be_static(text_of: Callable[[str], str]) -> None:
+    source = """
+import jax
+FLAGS = {"deep": False}
+f = jax.jit(lambda x: 2 * x if FLAGS["deep"] else x)
+def configure(value):
+    FLAGS["deep"] = value
+"""
+    assert text_of(source).endswith("pass what the code branches on as a static argument")
 
 
 def test_wrong_results_win_over_retraces_at_one_place(judge: Callable[..., None]) -> None:
