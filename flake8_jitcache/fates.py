@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from flake8_jitcache import known
+from flake8_jitcache.caches import Caches
 from flake8_jitcache.definitions import Definitions, method_kind
 from flake8_jitcache.jits import Jits
 from flake8_jitcache.names import Names
@@ -21,7 +22,6 @@ from flake8_jitcache.scopes import (
     Function,
     Source,
 )
-from flake8_jitcache.targets import Caches
 
 # A value that is followed further than this is taken as kept: silence, and linear time.
 _STEPS = 150

@@ -152,10 +152,18 @@ class Frequency:
         return {
             function
             for call in self._source.calls
-            if call.args and self._names.dotted(call.func) & known.STARTERS
-            for argument in call.args
+            for argument in self._begun_by(call)
             for function in self._definitions.functions(argument)
         }
+
+    def _begun_by(self, call: ast.Call) -> list[ast.AST]:
+        """What a call begins the program with: arguments, those in a table or a list too."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults":
+            return [keyword.value for keyword in call.keywords]  # a parser's subcommand
+        if not self._names.dotted(call.func) & known.STARTERS:
+            return []
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return [part for value in given for part in (value, *ast.iter_child_nodes(value))]
 
     def _is_test(self, function: Function) -> bool:
         if isinstance(function, ast.Lambda):
@@ -206,9 +214,55 @@ class Frequency:
 
     def _only_from_once(self, function: Definition, calls: list[ast.Call]) -> bool:
         uses = self._definitions.uses(function)
-        if not calls or len(calls) != len(uses):
-            return False
-        return self._are_once(calls, function)
+        if len(calls) != len(uses):
+            chosen = [self._calls_at(use) for use in uses]
+            if not all(chosen):
+                return False
+            calls = [call for found in chosen for call in found]
+        return bool(calls) and self._are_once(calls, function)
+
+    def _calls_at(self, use: ast.expr) -> list[ast.Call]:
+        """The calls that a use of a function's name leads to: its own, or those that choose the function from a table
+        (`TASKS[name](arguments)`). None where it leads elsewhere too."""
+        table = self._source.parents[use]
+        if not isinstance(table, ast.Dict):
+            return self._call_of(use)
+        found: list[ast.Call] = []
+        for read in self._reads(table):
+            chosen = self._source.parents[read]
+            if isinstance(chosen, ast.Attribute) and chosen.attr == "get":
+                chosen = self._source.parents[chosen]
+            elif not isinstance(chosen, ast.Subscript):
+                if self._looks_at_keys(chosen):
+                    continue
+                return []
+            assert isinstance(chosen, ast.expr)
+            for value in self._reads(chosen):
+                calls = self._call_of(value)
+                if not calls:
+                    return []
+                found += calls
+        return found
+
+    def _call_of(self, use: ast.expr) -> list[ast.Call]:
+        parent = self._source.parents[use]
+        return [parent] if isinstance(parent, ast.Call) and parent.func is use else []
+
+    def _reads(self, value: ast.expr) -> list[ast.expr]:
+        """Where a value is read: through the name that it is given, or where it stands."""
+        assign = self._source.parents[value]
+        if not isinstance(assign, ast.Assign) or assign.value is not value:
+            return [value]
+        bindings = [b for target in assign.targets for b in self._source.bound_at(target)]
+        return [load for binding in bindings for load in self._source.loads_of(binding)]
+
+    def _looks_at_keys(self, node: ast.AST) -> bool:
+        """Whether what holds a table reads its keys alone: `name in TASKS`, `choices=list(TASKS)`."""
+        if isinstance(node, ast.Attribute):
+            return node.attr == "keys"
+        if isinstance(node, ast.Call):
+            return bool(self._names.dotted(node.func) & {"list", "sorted", "tuple", "set", "print", "len"})
+        return isinstance(node, (ast.Compare, ast.FormattedValue)) or getattr(node, "arg", "") == "choices"
 
     def _are_once(self, calls: list[ast.Call], function: Function | None = None) -> bool:
         # A plain loop: `all` of a generator takes a level of C's stack, of which Python 3.12 has few.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from flake8_jitcache.caches import Caches
 from flake8_jitcache.definitions import Definitions
 from flake8_jitcache.fates import Fates
 from flake8_jitcache.frequency import Frequency
@@ -15,7 +16,7 @@ from flake8_jitcache.options import Options
 from flake8_jitcache.places import functions_around
 from flake8_jitcache.scopes import Source
 from flake8_jitcache.signatures import Signatures
-from flake8_jitcache.targets import Caches, Targets
+from flake8_jitcache.targets import Targets
 from flake8_jitcache.traced import Traced
 from flake8_jitcache.uses import Uses
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from flake8_jitcache import known
+from flake8_jitcache.caches import Caches
 from flake8_jitcache.definitions import Definitions, last_part, method_kind
 from flake8_jitcache.jits import Creation, Jits, Maker
-from flake8_jitcache.names import Names, pattern
+from flake8_jitcache.names import Names
 from flake8_jitcache.places import Place, place_of
 from flake8_jitcache.scopes import DEFINITIONS, Binding, Function, Source
 
@@ -321,47 +322,6 @@ class Targets:
 
     def _within(self, node: ast.AST, ancestor: ast.AST) -> bool:
         return any(parent is ancestor for _, parent in self._source.ancestors(node))
-
-
-class Caches:
-    """Which functions run once per key, by what they are decorated with or passed to."""
-
-    def __init__(self, source: Source, names: Names, extra: Iterable[str]) -> None:
-        self._source = source
-        self._names = names
-        self._patterns = [pattern(name) for name in extra]
-        self._known: dict[ast.AST, bool] = {}
-
-    def caches(self, function: Function) -> bool:
-        """Whether calls of a function are cached."""
-        found = self._known.get(function)
-        if found is None:
-            found = self._known[function] = self._find(function)
-        return found
-
-    def is_cache(self, node: ast.AST) -> bool:
-        """Whether an expression is a caching decorator, called or not."""
-        if isinstance(node, ast.Call):
-            if self.is_cache(node.func):
-                return True
-            if self._names.dotted(node.func) & known.PARTIALS and node.args:
-                return self.is_cache(node.args[0])
-            return False
-        dotted = self._names.dotted(node)
-        if not dotted and isinstance(node, ast.Attribute):
-            dotted = frozenset({node.attr})  # memory.cache, cache.memoize: objects that nobody imported
-        return any(
-            name in known.CACHE_DECORATORS
-            or last_part(name) in known.CACHE_DECORATORS
-            or any(p.fullmatch(name) for p in self._patterns)
-            for name in dotted
-        )
-
-    def _find(self, function: Function) -> bool:
-        if isinstance(function, DEFINITIONS):
-            return any(self.is_cache(decorator) for decorator in function.decorator_list)
-        parent = self._source.parents.get(function)
-        return isinstance(parent, ast.Call) and function in parent.args and self.is_cache(parent.func)
 
 
 def returns_of(function: Function) -> Iterable[ast.expr]:

@@ -117,6 +117,69 @@ def serve(name):
 
 
 fire.Fire(serve)
+== handed to fire in a table and in a list
+import fire
+import jax
+
+
+def serve(name):
+    jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
+
+
+def stop(name):
+    jax.jit(lambda v: v - 1)(1.0)  # opt-in: JIT191
+
+
+def main():
+    fire.Fire({"serve": serve})
+
+
+if __name__ == "__main__":
+    fire.Fire([stop])
+== what a parser's subcommand runs
+import argparse
+import jax
+
+
+def serve(args):
+    jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_subparsers().add_parser("serve").set_defaults(run=serve)
+    return parser.parse_args()
+== the target of a process
+import multiprocessing
+import jax
+
+
+def serve():
+    jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
+
+
+multiprocessing.Process(target=serve).start()
+== chosen by main from a table
+def serve(args):
+    jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
+
+
+def stop(args):
+    jax.jit(lambda v: v - 1)(1.0)  # opt-in: JIT191
+
+
+def watch(args):
+    jax.jit(lambda v: v * 2)(1.0)  # opt-in: JIT191
+
+
+COMMANDS = {"serve": serve, "stop": stop}
+
+
+def main(args):
+    assert args.command in COMMANDS, list(COMMANDS)
+    run = COMMANDS[args.command]
+    run(args)
+    {"watch": watch}.get(args.other)(args)
 == a test
 def test_add():
     jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
@@ -221,6 +284,39 @@ def quantity(x):
 
 def main():
     stage(1.0)
+== chosen by main from a table, in a loop
+def serve(x):
+    jax.jit(lambda v: v + 1)(x)  # expect: JIT101
+
+
+COMMANDS = {"serve": serve}
+
+
+def main(jobs):
+    for job in jobs:
+        COMMANDS[job.command](job.x)
+== in a table that another function reads
+def serve(x):
+    jax.jit(lambda v: v + 1)(x)  # expect: JIT101
+
+
+COMMANDS = {"serve": serve}
+
+
+def quantity(command, x):
+    return COMMANDS[command](x)
+
+
+def main():
+    COMMANDS["serve"](1.0)
+== in a table that main loops over
+def serve(x):
+    jax.jit(lambda v: v + 1)(x)  # expect: JIT101
+
+
+def main():
+    for command in {"serve": serve}.values():
+        command(1.0)
 == called from main, and handed on
 def stage(x):
     return jax.jit(lambda v: v + 1)(x)  # expect: JIT101

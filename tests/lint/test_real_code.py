@@ -235,6 +235,140 @@ def make(k):
 
 def hot(x):
     return make(3)(x)
+== a memoising decorator of this file
+def memo(fn):
+    known = {}
+
+    @functools.wraps(fn)
+    def wrapper(*key):
+        if key not in known:
+            known[key] = fn(*key)
+        return known[key]
+
+    return wrapper
+
+@memo
+def make(k):
+    return jax.jit(lambda v: v * k)
+
+def hot(x):
+    return make(3)(x)
+== a memoising decorator with options, found or made
+def remember(size):
+    def decorate(fn):
+        known = collections.OrderedDict()
+
+        def wrapper(*key):
+            try:
+                return known[key]
+            except KeyError:
+                made = fn(*key)
+            known[key] = made
+            return made
+
+        return wrapper
+
+    return decorate
+
+@remember(size=8)
+def make(k):
+    return jax.jit(lambda v: v * k)
+
+def hot(x):
+    return make(3)(x)
+== a memoising class
+class Memo:
+    def __init__(self, fn):
+        self.fn = fn
+        self.known = {}
+
+    def __call__(self, *key):
+        if key not in self.known:
+            self.known[key] = self.fn(*key)
+        return self.known[key]
+
+@Memo
+def make(k):
+    return jax.jit(lambda v: v * k)
+
+def hot(x):
+    return make(3)(x)
+== a decorator that runs its function once
+def once(fn):
+    done = False
+    made = None
+
+    def wrapper():
+        nonlocal done, made
+        if not done:
+            made = fn()
+            done = True
+        return made
+
+    return wrapper
+
+@once
+def make():
+    return jax.jit(lambda v: v * 2)
+
+def hot(x):
+    return make()(x)
+== a lazy attribute of an object
+def lazy(fn):
+    name = "_" + fn.__name__
+
+    @property
+    def wrapper(self):
+        if not hasattr(self, name):
+            setattr(self, name, fn(self))
+        return getattr(self, name)
+
+    return wrapper
+
+class Box:
+    @lazy
+    def add(self):
+        return jax.jit(lambda v: v + 1)
+
+    def hot(self, x):
+        return self.add(x)
+== a decorator that hands on to functools.cache
+def memo(fn):
+    return functools.wraps(fn)(functools.lru_cache(maxsize=8)(fn))
+
+@memo
+def make(k):
+    return jax.jit(lambda v: v * k)
+
+def hot(x):
+    return make(3)(x)
+== a decorator that notes what its function took
+def timed(fn):
+    seconds = {}
+
+    @functools.wraps(fn)
+    def wrapper(*args):
+        start = time.time()
+        result = fn(*args)
+        seconds[fn.__name__] = time.time() - start
+        return result
+
+    return wrapper
+
+@timed
+def quantity(x):
+    return jax.jit(lambda v: v * 2)(x)  # expect: JIT101
+== a decorator that keeps the last result for others to read
+def noted(fn):
+    def wrapper(*args):
+        wrapper.last = fn(*args)
+        return wrapper.last
+
+    return wrapper
+
+@noted
+def quantity(x):
+    return jax.jit(lambda v: v * 2)(x)  # expect: JIT101
 == joblib memory
 import jax
 from joblib import Memory
