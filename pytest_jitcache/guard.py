@@ -186,7 +186,7 @@ class Guard(Watcher):
         self.disabled: list[str] = []
         self.running = False
         self.judged = False
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._matched: dict[int, bool] = {}
         self._groups: dict[object, list[Trace]] = {}
         self._compile_groups: dict[object, list[Trace]] = {}
@@ -253,7 +253,7 @@ class Guard(Watcher):
 
     def cleared(self, target: Target) -> None:
         """Another guard has cleared the cache of a function: the next trace of it starts a new count here."""
-        with self._lock:
+        with self.lock:
             for code in target.codes:
                 self._clears[code] = self._clears.get(code, 0) + 1
 
@@ -311,7 +311,7 @@ class Guard(Watcher):
         return bool(self._codes_on_stack(frame))
 
     def end(self, trace: Trace) -> None:
-        with self._lock:
+        with self.lock:
             inlined = self._inlined.pop(id(trace), ())
             if self._matched.pop(id(trace), False) and self.running and trace.body:
                 self._count(trace)
@@ -359,7 +359,7 @@ class Guard(Watcher):
     ) -> None:
         if not self.running:
             return
-        with self._lock:
+        with self.lock:
             owner = None
             for trace in reversed(self.record._traces):
                 if (fun is not None and trace.ref() is fun) or (fun is None and trace.name == name):
@@ -413,7 +413,7 @@ class Guard(Watcher):
             self._note_disabled(frame)
         running = jax_internals.running_trace(frame)
         if isinstance(running, Trace) and not self._matched.get(id(running)):
-            with self._lock:
+            with self.lock:
                 mine = self._inlined.setdefault(id(running), [])
                 if all(t.inline_of is not frame.f_code for t in mine):
                     mine.append(recorder.inlined(frame, running))
@@ -552,7 +552,7 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
 
     __module__ = "pytest_jitcache"
 
-    # A class, so that `with` shows no foreign frame; a partial, so that a call costs hardly more than that of a closure.
+    # A class, so that `with` shows no foreign frame; a partial, so that a call of it runs no Python of ours.
 
     _guard: Guard
     _functions: tuple[Any, ...]
@@ -568,7 +568,14 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
         info: str | None = None,
     ) -> traced_once:
         guard = Guard(functions, max_traces, per, max_compiles, info)
-        self = super().__new__(cls, _wrapped(guard, functions))
+
+        def become(judged: Callable[..., Any]) -> None:
+            one = wrap()
+            if one is not None:
+                functools.partial.__setstate__(one, (judged, (), {}, one.__dict__))  # type: ignore[attr-defined]
+
+        self = super().__new__(cls, _wrapped(guard, functions, become))
+        wrap = weakref.ref(self)
         self._guard = guard
         self._functions = functions
         self._options = {"max_traces": max_traces, "per": per, "max_compiles": max_compiles, "info": info}
@@ -636,36 +643,50 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
             guard.judge()
 
 
-def _wrapped(guard: Guard, functions: tuple[Any, ...]) -> Callable[..., Any]:
-    """The wrap form: a closure that calls the function and then looks whether that call has retraced it."""
-    alerts = guard.alerts
-    function: Any = None
+def _wrapped(guard: Guard, functions: tuple[Any, ...], become: Callable[[Any], None]) -> Callable[..., Any]:
+    """The wrap form: its first call starts the guard, and becomes what judges the others and costs them least."""
+    judged: Any = None
 
     def first_call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal function
+        nonlocal judged
         if len(functions) != 1:
             guard.judged = True
             raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(functions)}.")
-        function = functions[0]
-        if inspect.iscoroutinefunction(function):
-            function = _wrapped_coroutine(guard, function)
-        elif inspect.isgeneratorfunction(function):
-            function = _wrapped_generator(guard, function)
-        caller: FrameType | None = sys._getframe(2)
-        while caller is not None and caller.f_code.co_filename.startswith(OURS):
-            caller = caller.f_back
-        guard.start(caller)
-        return function(*args, **kwargs)
+        with guard.lock:  # threads may race for the first call
+            if judged is None:
+                caller: FrameType | None = sys._getframe(1)
+                while caller is not None and caller.f_code.co_filename.startswith(OURS):
+                    caller = caller.f_back
+                guard.start(caller)
+                judged = _judged(guard, functions[0])
+                become(judged)
+        return judged(*args, **kwargs)
+
+    return first_call
+
+
+def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
+    """A callable that calls `function` and then looks whether that call has retraced it."""
+    alerts = guard.alerts
+
+    def look() -> None:
+        if alerts:
+            guard.raise_alert()
+
+    if inspect.iscoroutinefunction(function):
+        return _wrapped_coroutine(guard, function)
+    if inspect.isgeneratorfunction(function):
+        return _wrapped_generator(guard, function)
+    twin: Callable[..., Any] | None = jax_internals.twin(function, look)
+    if twin is not None:
+        return twin
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
+        result = function(*args, **kwargs) if kwargs else function(*args)
         if alerts:
             guard.raise_alert()
         return result
 
-    function = first_call
-    if len(functions) == 1:
-        functools.update_wrapper(call, functions[0], updated=())
     return call
 
 

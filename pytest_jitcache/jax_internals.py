@@ -8,6 +8,7 @@ trace sends no trace event at all. What is read here beyond it, all of it option
   later); the frame that calls it knows the function, its abstract arguments and what it is traced for;
 - the locals `fun`, `args`, `kwargs` of the frames `cache_miss` and `_infer_params` below it;
 - `jax._src.config`, for the settings that are part of the trace cache's key, and to learn that jit is switched off;
+- the state by which a jitted function is pickled, for the wrap form: it names the function that is called on a cache miss;
 - `jax._src.source_info_util.register_exclusion`, so that the places which JAX itself names are the user's and not ours;
 - the names of the loggers to which JAX explains a cache miss, and the locals of the function that does, for `-vv`.
 
@@ -31,6 +32,8 @@ from types import FrameType
 from typing import Any, Protocol
 
 from pytest_jitcache.places import OURS, in_jax, is_machinery
+
+__tracebackhide__ = True
 
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -325,6 +328,31 @@ def evict(fun: Any) -> None:
                     drop(fun)
                 except Exception:
                     continue
+
+
+# --- the wrap form --------------------------------------------------------------------------------------------------
+
+
+def twin(function: Any, after_miss: Callable[[], None]) -> Any:
+    """A twin of a jitted function with the same caches, which calls `after_miss` when a call of it was not found in them.
+
+    A warm call of it runs no Python, as one of the function itself. None for what is not made by `jax.jit`.
+    """
+    try:
+        state = function.__getstate__()
+        missed = state["cache_miss"]
+
+        def cache_miss(*args: Any, **kwargs: Any) -> Any:
+            result = missed(*args, **kwargs)
+            after_miss()
+            return result
+
+        kind: Any = type(function)
+        made = kind.__new__(kind)
+        made.__setstate__({**state, "cache_miss": cache_miss})
+        return made
+    except Exception:
+        return None
 
 
 # --- what JAX itself says -------------------------------------------------------------------------------------------

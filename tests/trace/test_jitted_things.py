@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import jax
@@ -124,6 +127,65 @@ def test_wrapped_object_keeps_its_interface():
     assert f.lower(X, X).compile()(X, X) == 0
     assert jax.grad(f)(X, X).shape == (3,)
     assert jax.jit(f)(X, X) == 0
+
+
+def test_warm_call_of_a_wrapped_function_runs_no_python():
+    f = traced_once(jax.jit(loss))
+    f(X, x=X)
+    ran = []
+    sys.setprofile(lambda frame, event, _: ran.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        f(X, x=X)
+    finally:
+        sys.setprofile(None)
+    assert ran == []
+
+
+def test_wrapped_function_shares_the_caches_of_the_one_it_wraps():
+    bare = jax.jit(loss)
+    f = traced_once(bare)
+    f(X, X)
+    bare(X, X)
+    assert len(f.traces) == 1
+    bare(jnp.ones(4), X[:1])
+    f(jnp.ones(4), X[:1])
+    assert len(f.traces) == 2
+    jax.clear_caches()
+    with pytest.raises(RetraceError, match="caches cleared"):
+        f(X, X)
+
+
+def test_wrapped_function_keeps_static_arguments_donation_and_its_own_errors():
+    @partial(jax.jit, static_argnames="n", donate_argnums=0)
+    def repeat(x, n):
+        if n < 0:
+            raise LookupError(n)
+        return x * n
+
+    f = traced_once(repeat)
+    x = jnp.full(3, 2.0)
+    assert f(x, n=3)[0] == 6
+    assert x.is_deleted()
+    assert f(X + 0, 4)[0] == 4
+    with pytest.raises(LookupError):
+        f(X + 0, n=-1)
+    with pytest.raises(TypeError, match="missing"):
+        f()
+    with pytest.raises(RetraceError, match=r"positional or keyword \(n\)"):
+        f(X + 0, n=4)
+
+
+def test_threads_that_race_for_the_first_call_of_a_wrapped_function():
+    f = traced_once(jax.jit(loss))
+    barrier = threading.Barrier(4)
+
+    def work(_):
+        barrier.wait()
+        return f(X, X)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [float(y) for y in pool.map(work, range(4))] == [0.0] * 4
+    assert len(f.traces) == 1
 
 
 def test_wrapped_as_a_method():
