@@ -154,7 +154,8 @@ def _judge(module: Module, it: Lifetime) -> Finding | None:
 
 
 def _finding(module: Module, it: Lifetime, code: str, occasion: Occasion, target: Target | None = None) -> Finding:
-    return Finding.at(it.node, code, wording(module, code, it.creation, target or it.target, occasion, it.factory))
+    text = wording(module, code, it.node, it.creation, target or it.target, occasion, it.factory)
+    return Finding.at(it.node, code, text)
 
 
 def _is_cached(module: Module, node: ast.AST) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flake8_jitcache import known
+from flake8_jitcache.definitions import method_kind
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
 from flake8_jitcache.places import class_of, describe_loop, functions_around, loops_around, place_of
@@ -28,15 +29,32 @@ class Occasion:
 
 
 def wording(
-    module: Module, code: str, creation: Creation, target: Target, occasion: Occasion, factory: Function | None
+    module: Module,
+    code: str,
+    node: ast.expr,
+    creation: Creation,
+    target: Target,
+    occasion: Occasion,
+    factory: Function | None,
 ) -> str:
-    """The text of one finding, without its code."""
-    return _Wording(module, creation, target, occasion, factory).of(code)
+    """The text of one finding, without its code. `node` is where it sits: the jit, or the call of a factory."""
+    return _Wording(module, node, creation, target, occasion, factory).of(code)
+
+
+@dataclass
+class _Captured:
+    """What a function captures: plain names, local functions that have to move along with it (as arguments they would
+    be new objects each time), and which of the names are called."""
+
+    names: list[str] = field(default_factory=list)
+    moving: list[str] = field(default_factory=list)
+    called: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class _Wording:
     module: Module
+    node: ast.expr
     creation: Creation
     target: Target
     occasion: Occasion
@@ -60,6 +78,11 @@ class _Wording:
                 f"each time, {cost}; {self._method()}"
             )
         if code == "JIT105":
+            if self.creation.maker.is_nnx and target.made_by == self.creation.maker.name:
+                return (
+                    f"`{target.made_by}` wraps its function in a new one {occasion}, and it is dropped, {cost}; "
+                    f"make the jitted function once, {self._keep()}"
+                )
             made = f"the result of `{target.made_by}`" if target.made_by else "the result of a call"
             return (
                 f"{made} is jitted anew {occasion} and dropped, {cost}; make the jitted function once, {self._keep()}"
@@ -85,14 +108,60 @@ class _Wording:
     def _hoist(self) -> str:
         """For a lambda or a nested function: where its captures and its options let it move to."""
         function = self.target.function
-        captured = [] if function is None else captures(self.module, function, self.occasion.loop)
+        captured = _Captured() if function is None else self._captured(function)
         varying = self._varying()
+        define = f"define {_listed(['it', *(f'`{name}`' for name in captured.moving)])} once at module level"
         if varying:
-            given = f" and pass {self._as_arguments(captured)}" if captured else ""
-            return f"define it once at module level{given}, and {_one_for_each(varying)}"
-        if not captured:
-            return "it captures nothing: define it once at module level"
-        return f"define it once at module level and pass {self._as_arguments(captured)}"
+            given = f" and pass {_as_arguments(captured)}" if captured.names else ""
+            return f"{define}{given}, and {_one_for_each(varying)}"
+        if not captured.names:
+            return define if captured.moving else f"it captures nothing: {define}"
+        return f"{define} and pass {_as_arguments(captured)}"
+
+    def _captured(self, function: Function) -> _Captured:
+        """What a function captures, itself and through the local functions that it captures."""
+        found = _Captured()
+        pending: list[ast.AST] = [function]
+        seen: set[ast.AST] = {function}
+        while pending:
+            node = pending.pop(0)
+            found.called |= _called_names(node)
+            for name, bindings in self._read_from_around(node).items():
+                makers = [self._local_maker(binding) for binding in bindings]
+                if None in makers:
+                    found.names.append(name)
+                    continue
+                if function not in makers:
+                    found.moving.append(name)
+                new = [maker for maker in makers if maker is not None and maker not in seen]
+                pending += new
+                seen.update(new)
+        found.names = list(dict.fromkeys(found.names))
+        found.moving = list(dict.fromkeys(found.moving))
+        return found
+
+    def _read_from_around(self, node: ast.AST) -> dict[str, list[Binding]]:
+        """The names that a function or an expression reads from the functions around it, with their bindings."""
+        if isinstance(node, FUNCTIONS):
+            source = self.module.source
+            own = source.scope_of_function[node]
+            owners = {name: source.lookup(own, name) for name in captures(self.module, node, self.occasion.loop)}
+            return {name: [] if owner is None else owner.bindings[name] for name, owner in owners.items()}
+        found: dict[str, list[Binding]] = {}
+        for binding in self._locals(node):
+            found.setdefault(binding.name, []).append(binding)
+        return found
+
+    def _local_maker(self, binding: Binding) -> ast.AST | None:
+        """The local definition, lambda, partial or transform that a name is bound to, if it is one."""
+        if binding.kind == "def":
+            return binding.node
+        value = binding.value if binding.kind == "assign" else None
+        if isinstance(value, ast.Lambda):
+            return value
+        if isinstance(value, ast.Call) and self.module.names.dotted(value.func) & (known.TRANSFORMS | known.PARTIALS):
+            return value
+        return None
 
     def _unbind(self) -> str:
         """For a partial: what it binds becomes arguments, if it is not of the module's own."""
@@ -114,7 +183,12 @@ class _Wording:
         )
 
     def _is_function(self, value: ast.expr) -> bool:
-        return bool(self.module.definitions.functions(value)) or self.module.targets.classify(value).is_fresh
+        if self.module.definitions.functions(value):
+            return True
+        target = self.module.targets.classify(value)
+        if target.kind == "transform":  # any call's result: a function only where a transform made it
+            return isinstance(value, ast.Call) and bool(self.module.names.dotted(value.func) & known.TRANSFORMS)
+        return target.is_fresh
 
     def _method(self) -> str:
         target, module = self.target, self.module
@@ -140,9 +214,9 @@ class _Wording:
         around = functions_around(self.module.source, function) if function is not None else []
         made_here = occasion.function is not None and occasion.function in around
         if function is not None and made_here and not self._on_self():
-            captured = captures(self.module, function, occasion.loop)
-            if captured:
-                return f"at module level, with {self._as_arguments(captured)}"
+            captured = self._captured(function)
+            if captured.names:
+                return f"at module level, with {_as_arguments(captured)}"
         used = set(self._used())
         if occasion.loop is not None and not any(self._bound_in_loop(binding) for binding in used):
             return "before the loop"
@@ -172,15 +246,7 @@ class _Wording:
     def _dropped_factory(self) -> str:
         factory, occasion = self.factory, self.occasion
         name = "a lambda" if factory is None else _named(factory)
-        keep = "keep its product in a variable that lives longer, or put `functools.cache` on it"
-        if isinstance(factory, DEFINITIONS):
-            around = functions_around(self.module.source, factory)
-            if class_of(self.module.source, factory) is not None:
-                keep = "make its product once in `__init__` and keep it on the object"
-                if any("property" in self.module.names.dotted(d) for d in factory.decorator_list):
-                    keep = "make it a `functools.cached_property`"
-            elif around:
-                keep = f"move it out of {_named(around[0])} and put `functools.cache` on it, or keep its product"
+        keep = self._keep_product()
         if not self.target.is_fresh:
             return (
                 f"{name} makes a new jit wrapper {occasion}, and it is dropped; the trace of the function inside is "
@@ -191,23 +257,29 @@ class _Wording:
             f"it again each time; {keep}"
         )
 
-    def _as_arguments(self, captured: list[str]) -> str:
-        """What a function captures, as arguments; `self` can't be one, and what is called is a static one."""
-        function = self.target.function
-        assert function is not None
-        called = _called_names(function)
-        own = [name for name in captured if name in ("self", "cls")]
-        plain = [f"`{name}`" for name in captured if name not in called and name not in own]
-        static = [f"`{name}`" for name in captured if name in called and name not in own]
-        if own:
-            plain = [*plain[:3], f"what it reads of `{own[0]}`"]
-        parts = []
-        if plain:
-            parts.append(_listed(plain) + (" as arguments" if len(plain) > 1 or own else " as an argument"))
-        if static:
-            noun = "one" if plain else "argument"
-            parts.append(_listed(static) + (f" as static {noun}s" if len(static) > 1 else f" as a static {noun}"))
-        return " and ".join(parts)
+    def _keep_product(self) -> str:
+        """Where the product of a factory can be kept: by what its call depends on, and where the factory stands."""
+        factory, occasion, call = self.factory, self.occasion, self.node
+        given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+        changing = [b for value in given for b in self._locals(value) if b.name not in ("self", "cls")]
+        longer = "keep its product in a variable that lives longer"
+        if isinstance(factory, DEFINITIONS):
+            names = self.module.names
+            if any("property" in names.dotted(d) for d in factory.decorator_list):
+                return "make it a `functools.cached_property`"
+            around = functions_around(self.module.source, factory)
+            if class_of(self.module.source, factory) is not None and method_kind(factory, names) == "instance":
+                if changing:
+                    keys = _listed(f"`{binding.name}`" for binding in changing)
+                    return f"keep its products on the object, in a dictionary by {keys}"
+                return "make its product once in `__init__` and keep it on the object"
+            if around:
+                return f"move it out of {_named(around[0])} and put `functools.cache` on it, or keep its product"
+        if occasion.loop is not None and not any(map(self._bound_in_loop, changing)):
+            return "make its product once before the loop"
+        if any(self.module.targets.classify(value).is_fresh for value in given):
+            return longer  # a cache would never find what is made anew
+        return f"{longer}, or put `functools.cache` on it"
 
     # ---------------------------------------------------------------- what a place depends on
 
@@ -235,15 +307,20 @@ class _Wording:
         expressions: list[ast.AST] = [keyword.value for keyword in self._options()]
         if isinstance(self.creation.target, ast.expr):
             expressions.append(self.creation.target)
+        pending = [binding for expression in expressions for binding in self._locals(expression)]
         seen: set[Binding] = set()
-        while expressions:
-            for binding in self._locals(expressions.pop()):
-                if binding not in seen:
-                    seen.add(binding)
-                    if binding.kind == "assign" and isinstance(binding.value, ast.Call):
-                        expressions.append(binding.value)
-                    else:
-                        yield binding
+        while pending:
+            binding = pending.pop()
+            if binding in seen:
+                continue
+            seen.add(binding)
+            maker = self._local_maker(binding)
+            if maker is None and binding.kind == "assign" and isinstance(binding.value, ast.Call):
+                maker = binding.value
+            if maker is None:
+                yield binding
+            else:
+                pending += [b for bindings in self._read_from_around(maker).values() for b in bindings]
 
     def _locals(self, expression: ast.AST) -> Iterator[Binding]:
         """The bindings, in functions around, of the names that an expression reads."""
@@ -289,6 +366,23 @@ class _Wording:
         )
 
 
+def _as_arguments(captured: _Captured) -> str:
+    """What a function captures, as arguments; `self` can't be one, and what is called is a static one."""
+    called = captured.called
+    own = [name for name in captured.names if name in ("self", "cls")]
+    plain = [f"`{name}`" for name in captured.names if name not in called and name not in own]
+    static = [f"`{name}`" for name in captured.names if name in called and name not in own]
+    if own:
+        plain = [*plain[:3], f"what it reads of `{own[0]}`"]
+    parts = []
+    if plain:
+        parts.append(_listed(plain) + (" as arguments" if len(plain) > 1 or own else " as an argument"))
+    if static:
+        noun = "one" if plain else "argument"
+        parts.append(_listed(static) + (f" as static {noun}s" if len(static) > 1 else f" as a static {noun}"))
+    return " and ".join(parts)
+
+
 def _one_for_each(options: list[str]) -> str:
     values = _listed(f"`{option}`" for option in options)
     return f"make one jitted function for each value of {values}, in a function under `functools.cache`"
@@ -308,9 +402,9 @@ def _listed(parts: Iterable[str]) -> str:
     return " and ".join([", ".join(unique[:-1]), unique[-1]] if len(unique) > 1 else unique)
 
 
-def _called_names(function: Function) -> set[str]:
-    """The names that a function's body calls, or hands to a transform: functions, which a jit can't take as arrays."""
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+def _called_names(within: ast.AST) -> set[str]:
+    """The names that some code calls, or hands to a transform: functions, which a jit can't take as arrays."""
+    calls = [node for node in ast.walk(within) if isinstance(node, ast.Call)]
     found = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
     transforms = {name.rpartition(".")[2] for name in known.TRANSFORMS}
     for node in calls:

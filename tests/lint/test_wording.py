@@ -30,6 +30,29 @@ REMEDIES = {
         "JIT101",
         "pass `k` as an argument and `fn` as a static one",
     ),
+    "a lambda that calls a local function": (
+        ("def hot(x, k):\n    def shift(v):\n        return v + k\n\n    return jax.jit(lambda v: 2 * shift(v))(x)\n"),
+        "JIT101",
+        "define it and `shift` once at module level and pass `k` as an argument",
+    ),
+    "a lambda that calls local functions without captures": (
+        "def hot(x):\n    twice = lambda v: 2 * v\n    g = jax.grad(twice)\n    return jax.jit(lambda v: g(v))(x)\n",
+        "JIT101",
+        "define it, `g` and `twice` once at module level",
+    ),
+    "a lambda that calls a local transform of a parameter": (
+        "def hot(loss, x):\n    g = jax.grad(loss)\n    return jax.jit(lambda v: g(v))(x)\n",
+        "JIT101",
+        "define it and `g` once at module level and pass `loss` as a static argument",
+    ),
+    "a nested function that calls itself": (
+        (
+            "def hot(x, k):\n    @jax.jit\n    def add(v, n=2):\n        return add(v + k, n - 1) if n else v\n\n"
+            "    return add(x)\n"
+        ),
+        "JIT103",
+        "define it once at module level and pass `k` as an argument",
+    ),
     "a lambda in a loop of the module": (
         "for k in range(3):\n    jax.jit(lambda v: v + k)(1.0)\n",
         "JIT101",
@@ -82,6 +105,19 @@ REMEDIES = {
         "JIT102",
         "jit one function at module level that does the same, and pass it what the bound function captures as arguments",
     ),
+    "a partial of a result": (
+        "def hot(x, k):\n    shift = k.mean()\n    return jax.jit(partial(stable, shift))(x)\n",
+        "JIT102",
+        (
+            "jit the function itself once at module level and pass it the bound values as arguments "
+            "(static ones, where they are no arrays)"
+        ),
+    ),
+    "a partial of a gradient": (
+        "def hot(x, k):\n    return jax.jit(partial(lax.map, jax.grad(stable)))(x)\n",
+        "JIT102",
+        "what it binds does not change: make the jitted partial once at module level",
+    ),
     "a method on self": (
         "class Box:\n    def add(self, v):\n        return v\n\n    def hot(self, x):\n        return jax.jit(self.add)(x)\n",
         "JIT104",
@@ -115,6 +151,11 @@ REMEDIES = {
         "JIT105",
         "make the jitted function once, at module level, with `k` as an argument",
     ),
+    "a transform of a transform of a local lambda": (
+        "def hot(x):\n    sq = lambda v: v * v\n    rows = jax.vmap(sq)\n    return jax.jit(jax.vmap(rows))(x)\n",
+        "JIT105",
+        "make the jitted function once, at module level",
+    ),
     "a transform of a method": (
         (
             "class Box:\n    def loss(self, v):\n        return v\n\n    def hot(self, x):\n"
@@ -132,6 +173,11 @@ REMEDIES = {
         "def main(fn):\n    for x in range(3):\n        jax.jit(jax.grad(fn))(x)\n",
         "JIT105",
         "make the jitted function once, before the loop",
+    ),
+    "nnx.jit": (
+        "def hot(x):\n    return nnx.jit(stable)(x)\n",
+        "JIT105",
+        "make the jitted function once, at module level",
     ),
     "checkpoint": (
         "def hot(x):\n    return jax.jit(jax.checkpoint(stable))(x)\n",
@@ -155,6 +201,43 @@ REMEDIES = {
         ),
         "JIT106",
         "make its product once in `__init__` and keep it on the object",
+    ),
+    "a method that is a factory, called with what changes": (
+        (
+            "class Box:\n    def make(self, k):\n        return jax.jit(lambda v: v + k)\n\n    def hot(self, x, n):\n"
+            "        return self.make(n)(x)\n"
+        ),
+        "JIT106",
+        "keep its products on the object, in a dictionary by `n`",
+    ),
+    "a method that is a factory, called with an attribute": (
+        (
+            "class Box:\n    def make(self, k):\n        return jax.jit(lambda v: v + k)\n\n    def hot(self, x):\n"
+            "        return self.make(self.k)(x)\n"
+        ),
+        "JIT106",
+        "make its product once in `__init__` and keep it on the object",
+    ),
+    "a static method that is a factory": (
+        (
+            "class Box:\n    @staticmethod\n    def make(k):\n        return jax.jit(lambda v: v + k)\n\n\n"
+            "def hot(x):\n    return Box.make(3)(x)\n"
+        ),
+        "JIT106",
+        "keep its product in a variable that lives longer, or put `functools.cache` on it",
+    ),
+    "a factory of what is made anew": (
+        (
+            "def make(tx):\n    return jax.jit(lambda v: tx.update(v))\n\n\n"
+            "def hot(x, rate):\n    return make(optax.sgd(rate))(x)\n"
+        ),
+        "JIT106",
+        "keep its product in a variable that lives longer",
+    ),
+    "a factory in a loop that changes nothing of it": (
+        "def make(k):\n    return jax.jit(lambda v: v + k)\n\n\ndef hot(xs, k):\n    return [make(k)(x) for x in xs]\n",
+        "JIT106",
+        "make its product once before the loop",
     ),
     "a property that is a factory": (
         (
@@ -225,3 +308,11 @@ def test_why() -> None:
 def test_stable_says_that_the_trace_is_kept() -> None:
     source = "def hot(x):\n    return jax.jit(stable)(x)\n"
     assert "its trace is kept, but the wrapper is made again each time" in text_of(PRELUDE + source, "JIT107")
+
+
+def test_nnx_says_that_it_makes_a_function_of_its_own() -> None:
+    source = "def hot(x):\n    return nnx.jit(stable)(x)\n"
+    text = text_of(PRELUDE + source, "JIT105")
+    assert text.startswith(
+        "`flax.nnx.jit` wraps its function in a new one on each call of `hot`, and it is dropped, so JAX"
+    )
