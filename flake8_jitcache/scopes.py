@@ -534,7 +534,8 @@ class Source:
         while count < len(bindings) and bindings[count].effective <= position:
             count += 1
         found: list[Binding] = []
-        for binding in reversed(bindings[:count]):
+        for index in range(count - 1, -1, -1):  # no slice: a name may have very many bindings
+            binding = bindings[index]
             relation = self._relation(binding, blocks)
             if relation == "exclusive":
                 continue
