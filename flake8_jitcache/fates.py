@@ -11,7 +11,7 @@ from flake8_jitcache.caches import Caches
 from flake8_jitcache.definitions import Definitions, method_kind
 from flake8_jitcache.jits import Jits
 from flake8_jitcache.names import Names
-from flake8_jitcache.places import class_of, loops_around
+from flake8_jitcache.places import class_of, functions_around, loops_around
 from flake8_jitcache.scopes import (
     COMPREHENSIONS,
     DEFINITIONS,
@@ -333,15 +333,19 @@ class Fates:
         walk.fate.returned += outer.returned
         if inside.fate.returned and (outer.calls or outer.looped):
             walk.fate.kept.append(load)  # handed out by the closure; what its callers do with it is theirs
-        used = inside.fate.calls or inside.fate.looped
-        if used:
+        if inside.fate.calls or inside.fate.looped:
             if outer.looped:
                 walk.fate.looped += outer.looped
-            elif outer.calls:
-                if inside.fate.looped:
-                    walk.fate.looped += inside.fate.looped
-                elif len(outer.calls) >= 1:
-                    walk.fate.calls += outer.calls
+            elif outer.calls and inside.fate.looped:
+                walk.fate.looped += inside.fate.looped
+            elif self._calls_itself(closure):
+                walk.fate.looped += outer.calls
+            else:
+                walk.fate.calls += outer.calls
+
+    def _calls_itself(self, closure: Function) -> bool:
+        calls = self._definitions.calls_of(closure)
+        return any(closure in functions_around(self._source, call) for call in calls)
 
     def _definition(self, definition: Definition, walk: _Walk) -> None:
         """Follow a nested function by its name."""

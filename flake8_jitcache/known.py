@@ -115,6 +115,9 @@ MAPS = frozenset(
     }
 )
 
+# Calls in traced code under which a function is traced as well.
+CALLERS = (TRANSFORMS - {"jax.pure_callback"}) | MAPS | PARTIALS
+
 # Builtins and helpers that only look at what they are given.
 LOOKERS = frozenset(
     {
@@ -133,6 +136,10 @@ LOOKERS = frozenset(
         "vars",
         "inspect.signature",
         "jax.block_until_ready",
+        "jax.eval_shape",
+        "jax.make_jaxpr",
+        "equinox.filter_eval_shape",
+        "equinox.filter_make_jaxpr",
         "jax.typeof",
     }
 )
@@ -179,6 +186,9 @@ ENTRY_POINTS = (
     "tyro.conf.*",
     "typer.*",
 )
+# Methods that make parameters or a state from nothing: jitted for one call, at set-up.
+INITIALISERS = frozenset({"init", "init_with_output", "lazy_init", "init_weights", "init_params", "init_state"})
+
 # Callees that start a program with the function they are given.
 STARTERS = frozenset(
     {"absl.app.run", "app.run", "fire.Fire", "tyro.cli", "typer.run", "asyncio.run", "trio.run", "anyio.run",

@@ -9,13 +9,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flake8_jitcache import known
 from flake8_jitcache.fates import Fate
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
-from flake8_jitcache.places import Place, class_of, functions_around, in_name_guard, loops_around, place_of
+from flake8_jitcache.places import Place, class_of, functions_around, in_name_guard, is_bound_in, loops_around, place_of
 from flake8_jitcache.scopes import DEFINITIONS, Function
-from flake8_jitcache.targets import CODE_OF, Target
+from flake8_jitcache.targets import CODE_OF, Target, returns_of
 from flake8_jitcache.wording import Occasion, wording
 
 # Of a function that is called from more places than this, the first ones are looked at.
@@ -142,10 +143,13 @@ def _judge(module: Module, it: Lifetime) -> Finding | None:
         if it.factory is not None and (loop is not None or not target.is_fresh):
             return _finding(module, it, "JIT106", Occasion(function, it.place.loop), target)
         code = CODE_OF[target.kind] if loop is not None else "JIT107"
+        once = function is None or module.frequency.runs_once(function)
+        if code == "JIT107" and once and _options_change(module, it.creation, it.place.loop):
+            return None  # a jit for each value of its options: there is nothing to make before the loop
         return _finding(module, it, code, Occasion(function, it.place.loop), target)
     if function is None:
         return _finding(module, it, "JIT191", Occasion(None, None)) if in_name_guard(module.source, it.node) else None
-    if module.frequency.runs_once(function) or in_test:
+    if module.frequency.runs_once(function) or in_test or _initialises(it):
         return _finding(module, it, "JIT191", Occasion(function, None))
     if it.factory is not None:
         return _finding(module, it, "JIT106", Occasion(function, None), target)
@@ -195,6 +199,31 @@ def _loop_that_remakes(module: Module, it: Lifetime, target: Target) -> ast.AST 
     origin_loops = [] if target.origin is None else loops_around(module.source, target.origin)
     same_function = target.origin is not None and (place_of(module.source, target.origin).function is it.place.function)
     return it.place.loop if same_function and it.place.loop in origin_loops else None
+
+
+def _initialises(it: Lifetime) -> bool:
+    """Whether what is jitted is an initialisation: `model.init`, a transform of it, or a function that returns what it
+    gives. A program does that once."""
+    target = it.creation.target
+    while isinstance(target, ast.Call) and target.args:
+        target = target.args[0]
+    if isinstance(target, ast.Attribute):
+        return target.attr in known.INITIALISERS
+    function = it.target.function
+    values = [] if function is None else [function.body] if isinstance(function, ast.Lambda) else returns_of(function)
+    for value in values:
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            return value.func.attr in known.INITIALISERS
+    return False
+
+
+def _options_change(module: Module, creation: Creation, loop: ast.AST) -> bool:
+    """Whether options of a jit call depend on what a loop binds."""
+    options = creation.node.keywords if isinstance(creation.node, ast.Call) else []
+    names = [n for option in options for n in ast.walk(option.value) if isinstance(n, ast.Name)]
+    return any(is_bound_in(module.source, b, loop) for name in names for b in module.source.reaching(name))
 
 
 def _made_within(module: Module, origin: ast.AST | None, function: Function) -> bool:

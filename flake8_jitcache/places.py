@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache.scopes import COMPREHENSIONS, FUNCTIONS, Function, Scope, Source
+from flake8_jitcache.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Function, Scope, Source
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,16 @@ def functions_around(source: Source, node: ast.AST) -> list[Function]:
         found.append(scope.function)
         scope = source.scope_of_function[scope.function].parent
     return found
+
+
+def is_bound_in(source: Source, binding: Binding, loop: ast.AST) -> bool:
+    """Whether a loop or comprehension binds a name anew on each iteration."""
+    if isinstance(loop, COMPREHENSIONS):
+        return source.scope_of_function.get(loop) is binding.scope
+    if isinstance(binding.node, FUNCTIONS) and binding.node.lineno < loop.lineno:  # type: ignore[attr-defined]
+        return False
+    statement = source.statement(binding.node)
+    return statement is loop or loop in loops_around(source, binding.node)
 
 
 def class_of(source: Source, function: ast.AST) -> ast.ClassDef | None:

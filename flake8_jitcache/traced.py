@@ -123,7 +123,7 @@ class Traced:
         return found
 
     def _spread(self) -> None:
-        """Add what is only ever called from traced code, to a fixpoint.
+        """Add what is only ever called from traced code (by a transform too), to a fixpoint.
 
         Functions are taken by their uses, which methods of one name share: `waiting` counts those not yet seen to be
         calls from traced code. A function's calls of itself count for nothing.
@@ -161,5 +161,10 @@ class Traced:
                         pending += sharing[key]
 
     def _is_call(self, use: ast.expr) -> bool:
+        """Whether a use of a function calls it, itself or through a transform."""
         parent = self._source.parents.get(use)
-        return isinstance(parent, ast.Call) and parent.func is use
+        if not isinstance(parent, ast.Call):
+            return False
+        if parent.func is use:
+            return True
+        return bool(self._names.dotted(parent.func) & known.CALLERS and self._definitions.functions(use))

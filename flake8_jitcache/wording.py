@@ -10,8 +10,8 @@ from flake8_jitcache import known
 from flake8_jitcache.definitions import method_kind
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
-from flake8_jitcache.places import class_of, describe_loop, functions_around, loops_around, place_of
-from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope
+from flake8_jitcache.places import class_of, describe_loop, functions_around, is_bound_in, place_of
+from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Function, Scope
 from flake8_jitcache.targets import Target
 
 
@@ -44,11 +44,12 @@ def wording(
 @dataclass
 class _Captured:
     """What a function captures: plain names, local functions that have to move along with it (as arguments they would
-    be new objects each time), and which of the names are called."""
+    be new objects each time), which of the names are called, and whether methods of `self` or of its parts are."""
 
     names: list[str] = field(default_factory=list)
     moving: list[str] = field(default_factory=list)
     called: set[str] = field(default_factory=set)
+    calls_self: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,18 @@ class _Wording:
         function = self.target.function
         captured = _Captured() if function is None else self._captured(function)
         varying = self._varying()
-        define = f"define {_listed(['it', *(f'`{name}`' for name in captured.moving)])} once at module level"
+        define = f"define {_listed(['it', *(f'`{name}`' for name in captured.moving)])} once"
         if varying:
             given = f" and pass {_as_arguments(captured)}" if captured.names else ""
-            return f"{define}{given}, and {_one_for_each(varying)}"
+            return f"{define} at module level{given}, and {_one_for_each(varying)}"
+        if captured.calls_self:
+            captured.names.remove("self")
+            if not captured.names:
+                return f"{define} in `__init__` and keep it on the object"
+            return f"{define} in `__init__`, keep it on the object, and pass {_as_arguments(captured)}"
         if not captured.names:
-            return define if captured.moving else f"it captures nothing: {define}"
-        return f"{define} and pass {_as_arguments(captured)}"
+            return f"{'' if captured.moving else 'it captures nothing: '}{define} at module level"
+        return f"{define} at module level and pass {_as_arguments(captured)}"
 
     def _captured(self, function: Function) -> _Captured:
         """What a function captures, itself and through the local functions that it captures."""
@@ -126,6 +132,7 @@ class _Wording:
         while pending:
             node = pending.pop(0)
             found.called |= _called_names(node)
+            found.calls_self = found.calls_self or _calls_self(node)
             for name, bindings in self._read_from_around(node).items():
                 makers = [self._local_maker(binding) for binding in bindings]
                 if None in makers:
@@ -137,6 +144,7 @@ class _Wording:
                 pending += new
                 seen.update(new)
         found.names = list(dict.fromkeys(found.names))
+        found.calls_self = found.calls_self and "self" in found.names
         found.moving = list(dict.fromkeys(found.moving))
         return found
 
@@ -262,6 +270,10 @@ class _Wording:
         factory, occasion, call = self.factory, self.occasion, self.node
         given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
         changing = [b for value in given for b in self._locals(value) if b.name not in ("self", "cls")]
+        plain = [v.id for v in given if isinstance(v, ast.Name) and any(b.name == v.id for b in changing)]
+        hashable = (
+            f", if {_listed(f'`{n}`' for n in plain)} {'is' if len(plain) == 1 else 'are'} hashable" if plain else ""
+        )
         longer = "keep its product in a variable that lives longer"
         if isinstance(factory, DEFINITIONS):
             names = self.module.names
@@ -274,12 +286,13 @@ class _Wording:
                     return f"keep its products on the object, in a dictionary by {keys}"
                 return "make its product once in `__init__` and keep it on the object"
             if around:
-                return f"move it out of {_named(around[0])} and put `functools.cache` on it, or keep its product"
+                moved = f"move it out of {_named(around[0])} and put `functools.cache` on it{hashable}"
+                return f"{moved}, or keep its product"
         if occasion.loop is not None and not any(map(self._bound_in_loop, changing)):
             return "make its product once before the loop"
         if any(self.module.targets.classify(value).is_fresh for value in given):
             return longer  # a cache would never find what is made anew
-        return f"{longer}, or put `functools.cache` on it"
+        return f"{longer}, or put `functools.cache` on it{hashable}"
 
     # ---------------------------------------------------------------- what a place depends on
 
@@ -340,7 +353,7 @@ class _Wording:
 
     def _bound_in_loop(self, binding: Binding) -> bool:
         loop = self.occasion.loop
-        return loop is not None and _is_bound_in(self.module, binding, loop)
+        return loop is not None and is_bound_in(self.module.source, binding, loop)
 
     def _is_made_here(self, receiver: ast.expr) -> bool:
         """Whether the object of a method is made in the function that jits it, anew on each occasion."""
@@ -414,6 +427,17 @@ def _called_names(within: ast.AST) -> set[str]:
     return found
 
 
+def _calls_self(within: ast.AST) -> bool:
+    """Whether some code calls a method of `self`, or of something that it holds: no argument can stand for it."""
+    for node in ast.walk(within):
+        called = node.func if isinstance(node, ast.Call) else None
+        while isinstance(called, ast.Attribute):
+            called = called.value
+        if isinstance(called, ast.Name) and called.id == "self":
+            return True
+    return False
+
+
 def captures(module: Module, function: Function, loop: ast.AST | None = None) -> list[str]:
     """The names that a function reads from the functions around it, in source order; at module level, those that the
     loop around it binds."""
@@ -426,7 +450,7 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
             if owner is None or _is_inside(owner, own):
                 continue
             if owner.kind in ("module", "class") and not (
-                loop is not None and any(_is_bound_in(module, binding, loop) for binding in owner.bindings[name])
+                loop is not None and any(is_bound_in(source, binding, loop) for binding in owner.bindings[name])
             ):
                 continue
             if all(_is_constant(binding) for binding in owner.bindings[name]):
@@ -440,16 +464,6 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
 def _is_constant(binding: Binding) -> bool:
     """Whether a name is bound to a literal, which can move along with what reads it."""
     return binding.kind == "assign" and isinstance(binding.value, ast.Constant)
-
-
-def _is_bound_in(module: Module, binding: Binding, loop: ast.AST) -> bool:
-    """Whether a loop or comprehension binds a name anew on each iteration."""
-    if isinstance(loop, COMPREHENSIONS):
-        return module.source.scope_of_function.get(loop) is binding.scope
-    if isinstance(binding.node, FUNCTIONS) and binding.node.lineno < loop.lineno:  # type: ignore[attr-defined]
-        return False
-    statement = module.source.statement(binding.node)
-    return statement is loop or loop in loops_around(module.source, binding.node)
 
 
 def _is_inside(scope: Scope, outer: Scope) -> bool:

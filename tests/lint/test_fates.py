@@ -626,6 +626,14 @@ def drive(xs):
 
     for x in xs:
         run(x)
+== in a closure that calls itself
+def drive(tree, x):
+    add = jax.jit(lambda v: v + 1)  # opt-in: JIT191
+
+    def down(node, x):
+        return x if node is None else down(node.next, add(x))
+
+    return down(tree, x)
 == by map
 def drive(xs):
     return list(map(jax.jit(lambda v: v + 1), xs))  # opt-in: JIT191
@@ -758,6 +766,12 @@ def jaxpr(x):
 == only its cost
 def cost(x):
     return jax.jit(lambda v: v + 1).lower(x).compile().cost_analysis()
+== only its shape, by a transform
+def shape(x):
+    return jax.eval_shape(jax.jit(lambda v: v + 1), x)
+== only its jaxpr
+def text(x):
+    return str(jax.make_jaxpr(jax.jit(lambda v: v + 1))(x))
 == only tested for an attribute
 def has():
     return hasattr(jax.jit(lambda v: v + 1), "lower")

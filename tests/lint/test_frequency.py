@@ -25,6 +25,39 @@ if __name__ == "__main__":
 == the name guard, the other way round
 if "__main__" == __name__:
     jax.jit(lambda v: v + 1)(1.0)
+== what is jitted initialises parameters
+import flax.linen as nn
+import jax
+
+
+def quantity(key, x):
+    model = nn.Dense(3)
+    return jax.jit(model.init)(key, x)  # opt-in: JIT191
+
+
+def quality(key, x):
+    model = nn.Dense(3)
+    params = jax.jit(lambda k: model.init(k, x)["params"])(key)  # opt-in: JIT191
+    return model, params
+
+
+def ensemble(keys, x):
+    model = nn.Dense(3)
+
+    @jax.jit  # opt-in: JIT191
+    @jax.vmap
+    def init(key):
+        return model.init(key, x)
+
+    return init(keys), jax.jit(jax.vmap(model.init, (0, None)))(keys, x)  # opt-in: JIT191
+== what is jitted initialises an optimizer's state
+import jax
+import optax
+
+
+def quantity(params):
+    tx = optax.adam(1e-3)
+    return tx, jax.jit(tx.init)(params)  # opt-in: JIT191
 == called from main
 def stage(x):
     return jax.jit(lambda v: v + 1)(x)  # opt-in: JIT191
@@ -267,6 +300,14 @@ def stage(x):
 def main():
     for x in range(3):
         stage(x)
+== what is jitted initialises parameters, in a loop
+import flax.linen as nn
+import jax
+
+
+def quantity(keys, x):
+    model = nn.Dense(3)
+    return [jax.jit(model.init)(key, x) for key in keys]  # expect: JIT104
 == called in a comprehension at module level
 def stage(x):
     return jax.jit(lambda v: v + 1)(x)  # expect: JIT101

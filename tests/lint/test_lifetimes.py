@@ -415,6 +415,16 @@ else:
 == a loop over a stable target
 for x in range(3):
     jax.jit(stable)(x)  # expect: JIT107
+== a loop over a stable target whose options change, in code that runs once
+def main(arrays, places):
+    for x, place in zip(arrays, places):
+        jax.jit(stable, out_shardings=place)(x)
+        jax.jit(stable, out_shardings=places)(x)  # expect: JIT107
+        jax.jit(lambda v: v, out_shardings=place)(x)  # expect: JIT101
+== a loop over a stable target whose options change, elsewhere
+def hot(arrays, places):
+    for x, place in zip(arrays, places):
+        jax.jit(stable, out_shardings=place)(x)  # expect: JIT107
 == a loop in a class body
 class Box:
     for x in range(3):
@@ -444,6 +454,43 @@ def outer(x):
 
 
 fast = jax.jit(jax.vmap(outer))
+== given to transforms in traced code only
+def loss(params, x):
+    return jax.jit(lambda q: (q * x).sum())(params)
+
+def shift(x):
+    return jax.jit(lambda v: v + 1)(x)
+
+@jax.jit
+def step(params, xs):
+    grads = jax.grad(loss)(params, jax.vmap(shift)(xs))
+    return jax.tree.map(lambda p, g: p - g, params, grads)
+== given to a callback in traced code
+def note(x):
+    print(jax.jit(lambda v: v.sum())(x))  # expect: JIT101
+
+@jax.jit
+def step(x):
+    jax.pure_callback(note, None, x)
+    return x
+== another object's method given to a transform in traced code
+class Wrapper:
+    def __init__(self, buffer):
+        self.buffer = buffer
+        self.sizes = jax.jit(lambda states: jax.vmap(self.buffer.size)(states))
+
+    def size(self, state):
+        return jax.pmap(lambda s: lax.psum(s, "x"), "x")(state)  # expect: JIT101
+== given to transforms in traced code and elsewhere
+def loss(params, x):
+    return jax.jit(lambda q: (q * x).sum())(params)  # expect: JIT101
+
+@jax.jit
+def step(params, x):
+    return jax.grad(loss)(params, x)
+
+def slope(params, x):
+    return jax.grad(loss)(params, x)
 == in code handed to scan
 def body(c, x):
     return jax.jit(lambda v: v + 1)(c), x

@@ -25,6 +25,19 @@ REMEDIES = {
         "JIT101",
         "pass `k` and what it reads of `self` as arguments",
     ),
+    "a lambda that calls methods of self": (
+        "class Box:\n    def hot(self, x, k):\n        return jax.jit(lambda v: self.net.apply(v) + k)(x)\n",
+        "JIT101",
+        "define it once in `__init__`, keep it on the object, and pass `k` as an argument",
+    ),
+    "a nested function that calls a method of self": (
+        (
+            "class Box:\n    def hot(self, x):\n        @jax.jit\n        def add(v):\n            return self.gain(v)\n\n"
+            "        return add(x)\n"
+        ),
+        "JIT103",
+        "define it once in `__init__` and keep it on the object",
+    ),
     "a lambda that captures a function": (
         "def hot(x, fn, k):\n    return jax.jit(lambda v: fn(v) + k)(x)\n",
         "JIT101",
@@ -233,6 +246,11 @@ REMEDIES = {
         ),
         "JIT106",
         "keep its product in a variable that lives longer",
+    ),
+    "a factory called with what may be an array": (
+        "def make(k):\n    return jax.jit(lambda v: v + k)\n\n\ndef hot(x, k):\n    return make(k)(x)\n",
+        "JIT106",
+        "or put `functools.cache` on it, if `k` is hashable",
     ),
     "a factory in a loop that changes nothing of it": (
         "def make(k):\n    return jax.jit(lambda v: v + k)\n\n\ndef hot(xs, k):\n    return [make(k)(x) for x in xs]\n",
