@@ -44,10 +44,30 @@ ARRAY_ARGUMENTS: dict[str, int] = {
     "jax.random.fold_in": 2,
     "jax.jvp": 3,
     "jax.vjp": EVERY,
+    **{f"jax.numpy.{name}": 0 for name in "zeros ones empty eye identity arange tri".split()},
+    **{f"jax.numpy.{name}": 2 for name in "linspace logspace geomspace full_like".split()},
+    **{f"{library}.full": 2 for library in ("jax.numpy", "jax.lax")},
+    "jax.numpy.einsum": EVERY,
+    "jax.lax.iota": 0,
+    "jax.nn.one_hot": 1,
     "jax.tree.map": EVERY,
     "jax.tree_util.tree_map": EVERY,
 }  # fmt: skip
-ARRAY_KEYWORDS = frozenset({"a_min", "a_max", "min", "max", "x", "y", "a", "b", "where", "q", "initial"})
+# {dotted name: positions that are a shape, a length or a formula}, and names of such arguments in all of JAX.
+STATIC_POSITIONS: dict[str, tuple[int, ...]] = {
+    "jax.numpy.full": (0,),
+    "jax.lax.full": (0,),
+    "jax.numpy.einsum": (0,),
+    "jax.lax.scan": (3, 4, 5),
+    "jax.lax.fori_loop": (0, 1),
+    "jax.lax.dynamic_slice": (2,),
+    "jax.lax.top_k": (1,),
+    "jax.ops.segment_sum": (2,),
+}
+STATIC_KEYWORDS = frozenset(
+    "shape axis axes dtype length unroll reverse num size k num_classes num_segments slice_sizes total_repeat_length".split()
+)
+ARRAY_KEYWORDS = frozenset({"a_min", "a_max", "min", "max", "x", "y", "a", "b", "where", "q", "initial", "fill_value"})
 
 # Calls of these give a Python value that is known while tracing, whatever is passed.
 SHAPE_FUNCTIONS = frozenset(

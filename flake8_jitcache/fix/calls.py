@@ -18,7 +18,7 @@ GRADIENTS = frozenset(
 )
 _STAGES = frozenset({"lower", "trace", "eval_shape"})
 _STAGED = frozenset({"compile"})
-_VIEWS = frozenset({"__wrapped__", "__name__", "__doc__", "_cache_size", "as_text"})
+_VIEWS = frozenset({"__wrapped__", "__doc__", "as_text"})
 
 
 @dataclass
@@ -148,8 +148,18 @@ def calls_to_extend(document: Document, site: ast.expr) -> list[ast.Call]:
         dotted = document.module.names.dotted(parent.func)
         outer = source.parents[parent]
         if dotted and dotted <= GRADIENTS and isinstance(outer, ast.Call) and outer.func is parent:
+            check_argnums(parent)
             return [outer]
     raise Refused(f"it is used in line {site.lineno} other than by calling it")
+
+
+def check_argnums(gradient: ast.Call) -> None:
+    """Whether a gradient is taken by parameters that keep their numbers when more come behind. Raises Refused."""
+    given = [*gradient.args[1:2], *(k.value for k in gradient.keywords if k.arg in ("argnums", None))]
+    for value in given:
+        numbers = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+        if not all(isinstance(n, ast.Constant) and isinstance(n.value, int) for n in numbers):
+            raise Refused(f"`{ast.unparse(gradient.func)}` may count its `argnums` from the end, where more come")
 
 
 def _after_staging(document: Document, staged: ast.Call) -> list[ast.Call]:

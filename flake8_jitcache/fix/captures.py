@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from flake8_jitcache.fix.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS
+from flake8_jitcache.fix.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS, STATIC_POSITIONS
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.operands import Use, Uses
@@ -13,6 +13,7 @@ from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import is_mutated
 from flake8_jitcache.places import functions_around
 from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope, parameters_of
+from flake8_jitcache.values import Values
 
 
 @dataclass
@@ -137,7 +138,12 @@ def _is_operand(document: Document, read: ast.expr) -> bool:
         )
     if isinstance(parent, ast.Call) and read in parent.args:
         dotted = document.module.names.dotted(parent.func)
-        return bool(dotted) and dotted <= ARRAY_ARGUMENTS.keys() and not any(n.startswith("jax.tree") for n in dotted)
+        if not dotted or not dotted <= ARRAY_ARGUMENTS.keys() or any(n.startswith("jax.tree") for n in dotted):
+            return False
+        position = parent.args.index(read)
+        return all(
+            position < ARRAY_ARGUMENTS[name] and position not in STATIC_POSITIONS.get(name, ()) for name in dotted
+        )
     return False
 
 
@@ -230,6 +236,7 @@ def assumptions(document: Document, found: list[Capture], site: ast.AST, *, equi
         elif capture.use is Use.TREE:
             result.append(f"`{name}` holds arrays and numbers only, and none of them decides a shape or control flow")
         elif capture.use is Use.STATIC and not _is_hashable(document, capture):
+            _check_hashable(document, capture)
             result.append(f"`{name}` is hashable")
         elif capture.use is Use.CALLED:
             result.append(f"`{name}` is hashable and compares equal from call to call")
@@ -249,6 +256,23 @@ def _is_hashable(document: Document, capture: Capture) -> bool:
         binding.kind == "assign" and binding.value is not None and _gives_number(document, binding.value)
         for binding in capture.bindings
     )
+
+
+def _check_hashable(document: Document, capture: Capture) -> None:
+    """Raises Refused for a value that surely can't be a static argument."""
+    values = Values(document.module)
+    kind = next((kind for read in capture.reads if (kind := values.unhashable(read)) is not None), None)
+    if kind is None and any(_is_asked_by_name(document, read) for read in capture.reads):
+        kind = "a dict"
+    if kind is not None:
+        raise Refused(f"`{capture.path}` has to be static, and {kind} can't be hashed")
+
+
+def _is_asked_by_name(document: Document, read: ast.expr) -> bool:
+    """Whether a read is for one item of a dict, `config["depth"]`."""
+    parent = document.source.parents[read]
+    key = parent.slice if isinstance(parent, ast.Subscript) and parent.value is read else None
+    return isinstance(key, ast.Constant) and isinstance(key.value, str)
 
 
 def _gives_number(document: Document, node: ast.expr) -> bool:

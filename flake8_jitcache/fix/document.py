@@ -202,6 +202,13 @@ class Document:
             raise Refused(f"line {last.lineno} would have to come before line {above}")
         return self._below(last)
 
+    def known_inside(self, scope: Scope, name: str) -> Refused:
+        """Why a name of a function is of no use at module level."""
+        if scope.bindings[name][0].kind == "import":
+            where = getattr(scope.function, "name", "a function")
+            return Refused(f"`{name}` is imported inside `{where}`; at module level it would be needed at import")
+        return Refused(f"`{name}` is known inside the function only")
+
     def _bound_by(self, name: ast.Name) -> ast.stmt | None:
         """The top-level statement that surely binds a name at import; None for a builtin."""
         scope = self.owner(name)
@@ -210,14 +217,7 @@ class Document:
                 return None
             raise Refused(f"where `{name.id}` comes from can't be seen")
         if scope is not self.source.module:
-            bindings = scope.bindings[name.id]
-            if bindings[0].kind == "import":
-                where = scope.function
-                raise Refused(
-                    f"`{name.id}` is imported inside `{getattr(where, 'name', 'a function')}`; at module level it "
-                    "would be needed at import"
-                )
-            raise Refused(f"`{name.id}` is known inside the function only")
+            raise self.known_inside(scope, name.id)
         bindings = scope.bindings[name.id]
         holders = {self._unconditional(binding) for binding in bindings}
         if len(bindings) > 1 and (None in holders or len(holders) > 1):

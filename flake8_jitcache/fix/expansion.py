@@ -73,8 +73,7 @@ class Expansion:
             raise Refused(f"`{name.id}` may be one of several things")
         binding = bindings[0]
         if binding.kind == "import":
-            self.needed.append(name)  # the gap says why this can't be
-            return
+            raise document.known_inside(owner, name.id)
         if binding.kind == "def" and isinstance(binding.node, DEFINITIONS):
             definition = binding.node
             if definition.decorator_list or isinstance(definition, ast.AsyncFunctionDef):

@@ -12,6 +12,7 @@ from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.places import class_of
 from flake8_jitcache.scopes import DEFINITIONS, Definition
 from flake8_jitcache.targets import returns_of
+from flake8_jitcache.values import Values
 
 
 def plan(task: Task) -> Fix:
@@ -55,6 +56,7 @@ def _assumptions(document: Document, factory: Definition) -> list[str]:
         return []
     literals: set[tuple[type, object]] = set()
     unsure: list[str] = []
+    values = Values(document.module)
     for call in calls:
         for value in (*call.args, *(keyword.value for keyword in call.keywords)):
             try:
@@ -62,6 +64,9 @@ def _assumptions(document: Document, factory: Definition) -> list[str]:
                 hash(read)
                 literals.add((type(read), read))
             except (ValueError, TypeError):
+                kind = values.unhashable(value)
+                if kind is not None:
+                    raise Refused(f"`{factory.name}` is called with {kind}, which can't be hashed") from None
                 unsure.append(ast.unparse(value))
     if len({value for _, value in literals}) < len(literals):
         raise Refused(f"`{factory.name}` is called with equal literals of different types, which a cache takes as one")

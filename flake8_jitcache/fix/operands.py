@@ -19,12 +19,16 @@ from flake8_jitcache.fix.array_functions import (
     ARRAY_METHODS,
     SHAPE_FUNCTIONS,
     STATIC_ATTRIBUTES,
+    STATIC_KEYWORDS,
+    STATIC_POSITIONS,
 )
 from flake8_jitcache.module import Module
 from flake8_jitcache.places import class_of
 from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
 
 _STEPS = 200
+# Builtins that take a container of arrays item by item.
+_ITERATES = frozenset({"sum", "zip", "enumerate", "reversed"})
 
 
 class Use(IntEnum):
@@ -34,6 +38,13 @@ class Use(IntEnum):
     TREE = 1  # it is indexed or passed on: it may be a container, or anything
     STATIC = 2  # its Python value decides: control flow, a shape, an axis, text
     CALLED = 3  # it is a function
+
+
+def _is_static(node: ast.expr, call: ast.Call, keyword: str | None, dotted: frozenset[str]) -> bool:
+    """Whether an argument of a function of JAX is a shape, a length or such."""
+    if keyword is not None:
+        return keyword in STATIC_KEYWORDS and any(name.startswith("jax.") for name in dotted)
+    return node in call.args and any(call.args.index(node) in STATIC_POSITIONS.get(name, ()) for name in dotted)
 
 
 class Uses:
@@ -211,6 +222,8 @@ class Uses:
         dotted = self._module.names.dotted(call.func)
         if dotted & (known.TRANSFORMS | known.PARTIALS) and call.args and call.args[0] is node:
             return Use.CALLED
+        if _is_static(node, call, keyword, dotted):
+            return Use.STATIC
         if dotted and all(name.startswith("jax.") for name in dotted) and dotted <= ARRAY_ARGUMENTS.keys():
             if keyword is not None:
                 return self._operand_of_jax() if keyword in ARRAY_KEYWORDS else Use.STATIC
@@ -224,6 +237,8 @@ class Uses:
             return Use.ARRAY
         if dotted == {"abs"}:
             return self._of(call)
+        if dotted and dotted <= _ITERATES:
+            return Use.TREE
         if dotted and all(name.partition(".")[0] in ("numpy", "math") or "." not in name for name in dotted):
             return Use.STATIC
         functions = self._module.definitions.functions(call.func)

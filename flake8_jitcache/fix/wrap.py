@@ -10,7 +10,14 @@ import ast
 
 from flake8_jitcache import known
 from flake8_jitcache.fix import naming
-from flake8_jitcache.fix.calls import GRADIENTS, check_sites, pass_captures, sites_of_call, sites_without_arguments
+from flake8_jitcache.fix.calls import (
+    GRADIENTS,
+    check_argnums,
+    check_sites,
+    pass_captures,
+    sites_of_call,
+    sites_without_arguments,
+)
 from flake8_jitcache.fix.captures import Capture, assumptions, captures, changes_between
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit, Span
@@ -117,6 +124,7 @@ def _check_differentiates(document: Document, call: ast.Call, function: Function
             if not dotted or not dotted <= GRADIENTS:
                 what = ast.unparse(node.func)
                 raise Refused(f"it captures {names}, and `{what}` would not pass more arguments on as they are")
+            check_argnums(node)
         node = node.args[0]
         while isinstance(node, ast.Name):
             bindings = document.source.reaching(node)

@@ -446,6 +446,40 @@ FIXTURES = [
         unsafe=True,
     ),
     Fixture(
+        "shapes_are_static",
+        """
+        def run(x, n, spec):
+            return jax.jit(lambda v: (jnp.zeros(n), jnp.full(n + 1, 2.0), jnp.einsum(spec, v, v)))(x)
+        """,
+        ["run(jnp.ones((2, 2)), 3, 'ij,jk->ik')", "run(jnp.ones((2, 2)), 4, 'ij,jk->ki')"],
+        'static_argnames=("n", "spec")',
+        unsafe=True,
+    ),
+    Fixture(
+        "lengths_of_loops_are_static",
+        """
+        def run(x, n):
+            def loop(v):
+                scanned = jax.lax.scan(lambda c, _: (c * 2, c), v, None, length=n)[0]
+                return jax.lax.fori_loop(0, n, lambda i, c: c + i * scanned, v).sum()
+
+            return jax.jit(jax.grad(loop))(x)
+        """,
+        ["run(jnp.ones(2), 3)"],
+        'static_argnames="n"',
+        unsafe=True,
+    ),
+    Fixture(
+        "sum_over_a_list_of_arrays",
+        """
+        def run(x, terms):
+            return jax.jit(lambda v: v * sum(terms))(x)
+        """,
+        ["run(jnp.ones(2), [1.0, 2.0])", "run(jnp.ones(2), [jnp.ones(2)])"],
+        "def _run(v, terms):",
+        unsafe=True,
+    ),
+    Fixture(
         "lowered_and_compiled",
         """
         def run(x, k):

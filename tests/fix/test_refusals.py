@@ -15,6 +15,57 @@ REFUSED = {
         """,
         "it captures `k`: with `donate_argnums`, an array could be donated and passed as well",
     ),
+    "gradient_counts_from_the_end": (
+        """
+        def step(x, y, k):
+            return jax.jit(jax.grad(lambda a, b: (a * b * k).sum(), argnums=-1))(x, y)
+        """,
+        "`jax.grad` may count its `argnums` from the end, where more come",
+    ),
+    "gradient_of_a_jitted_def_counts_from_the_end": (
+        """
+        def step(x, y, k):
+            @jax.jit
+            def loss(a, b):
+                return (a * b * k).sum()
+            return jax.value_and_grad(loss, (0, -1))(x, y)
+        """,
+        "`jax.value_and_grad` may count its `argnums` from the end, where more come",
+    ),
+    "function_is_imported_inside": (
+        """
+        def step(x):
+            from physics import couple
+            return jax.jit(couple)(x)
+        """,
+        "`couple` is imported inside `step`; at module level it would be needed at import",
+    ),
+    "factory_gets_a_list": (
+        """
+        def make(sizes):
+            return jax.jit(lambda v: v * len(sizes))
+        def step(x):
+            return make([1, 2])(x)
+        """,
+        "`make` is called with a list, which can't be hashed",
+    ),
+    "item_of_a_dict_counts": (
+        """
+        def step(x, config):
+            return jax.jit(lambda v: sum(v for _ in range(config["depth"])))(x)
+        """,
+        "`config` has to be static, and a dict can't be hashed",
+    ),
+    "name_of_the_function_is_read": (
+        """
+        def step(x):
+            @jax.jit
+            def double(v):
+                return v * 2
+            return double(x), double.__name__
+        """,
+        "line 5 uses its attribute `__name__`",
+    ),
     "shardings": (
         """
         def step(x, k):
