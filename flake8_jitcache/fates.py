@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from flake8_jitcache import known
 from flake8_jitcache.caches import Caches
@@ -32,20 +33,29 @@ _VIEWS = frozenset({"eval_shape", "as_text", "cost_analysis", "memory_analysis",
                     "__wrapped__", "__name__", "__doc__", "_cache_size", "in_tree", "out_tree", "jaxpr"})  # fmt: skip
 
 
+class Returned(NamedTuple):
+    """A function that gives a value to its caller, or a closure that calls it: then `loops` tells whether that closure
+    calls it in a loop. `item` is its index in a returned tuple."""
+
+    function: Function
+    item: int | None = None
+    loops: bool = False
+
+
 @dataclass
 class Fate:
     """What was seen of one value.
 
     calls: the calls of it in the same call of its function, once each. looped: those that a loop repeats.
     kept: where it goes to something that outlives the call. passed: where it goes to code that can't be seen.
-    returned: the functions that give it to their caller, with its index in a returned tuple.
+    returned: the functions that give it to their caller.
     """
 
     calls: list[ast.AST] = field(default_factory=list)
     looped: list[ast.AST] = field(default_factory=list)
     kept: list[ast.AST] = field(default_factory=list)
     passed: list[ast.AST] = field(default_factory=list)
-    returned: list[tuple[Function, int | None]] = field(default_factory=list)
+    returned: list[Returned] = field(default_factory=list)
 
     @property
     def outlives(self) -> bool:
@@ -117,7 +127,7 @@ class Fates:
                 for load in self._loads(binding, inside):
                     self._load(load, binding, inside)
             fate = inside.fate
-            if fate.kept or fate.passed or any(returned is not function for returned, _ in fate.returned):
+            if fate.kept or fate.passed or any(to.function is not function for to in fate.returned):
                 return False
         return bool(functions)
 
@@ -129,9 +139,9 @@ class Fates:
         if len(walk.seen) > _STEPS:
             walk.fate.kept.append(node)
             return
-        if node in walk.seen:
+        if (node, index) in walk.seen:
             return
-        walk.seen.add(node)
+        walk.seen.add((node, index))
         source = self._source
         parent = source.parents[node]
         place = source.fields[node]
@@ -208,6 +218,9 @@ class Fates:
         parent = self._source.parents[node]
         if isinstance(parent, ast.Await):
             self._item(parent, index, walk)
+            return
+        if isinstance(parent, ast.Return):
+            self._returned(parent, index, walk)
             return
         if isinstance(parent, ast.Assign):
             for target in parent.targets:
@@ -330,7 +343,7 @@ class Fates:
         outer = around.fate
         walk.fate.kept += outer.kept or (inside.fate.kept if (outer.calls or outer.looped) else [])
         walk.fate.passed += outer.passed or (inside.fate.passed if (outer.calls or outer.looped) else [])
-        walk.fate.returned += outer.returned
+        walk.fate.returned += [to._replace(loops=True) if inside.fate.looped else to for to in outer.returned]
         if inside.fate.returned and (outer.calls or outer.looped):
             walk.fate.kept.append(load)  # handed out by the closure; what its callers do with it is theirs
         if inside.fate.calls or inside.fate.looped:
@@ -460,9 +473,9 @@ class Fates:
             walk.fate.looped.append(call)
         elif inside.fate.calls:
             walk.fate.calls.append(call)
-        for returned, index in inside.fate.returned:
-            if returned is function:
-                self._value(call, walk, index)
+        for to in inside.fate.returned:
+            if to.function is function:
+                self._value(call, walk, to.item)
             else:
                 walk.fate.kept.append(call)
 
@@ -557,7 +570,7 @@ class Fates:
             return
 
     def _given_back(self, function: Function, index: int | None, walk: _Walk) -> None:
-        walk.fate.returned.append((function, index))
+        walk.fate.returned.append(Returned(function, index))
 
     def _is_shell(self, decorator: ast.expr) -> bool:
         """Whether a decorator gives back what it decorates, or a shell that calls it."""

@@ -347,8 +347,9 @@ _READERS = frozenset({"ArgumentParser", "parse_args", "OmegaConf", "load_dataset
 
 
 def _is_driver(loop: ast.AST) -> bool:
-    target = getattr(loop, "target", None)
-    named = any(isinstance(n, ast.Name) and _DRIVER_NAMES.search(n.id) for n in ast.walk(target)) if target else False
+    counted = loop.test if isinstance(loop, ast.While) else getattr(loop, "target", ast.Pass())
+    names = (getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(counted))
+    named = any(_DRIVER_NAMES.search(name) for name in names)
     ranged = any(
         isinstance(n, ast.Name) and n.id in ("trange", "tqdm") for n in ast.walk(getattr(loop, "iter", ast.Pass()))
     )

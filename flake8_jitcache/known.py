@@ -22,6 +22,8 @@ JITS = frozenset(
         "flax.experimental.nnx.jit",
     }
 )
+# What a project names so is likely to trace what it is given.
+LIKE_JIT = re.compile(r"(\w*_)?[pn]?jit(ted)?(_\w*)?|(\w*_)?pmap(_\w*)?", re.IGNORECASE)
 PMAPS = frozenset({"jax.pmap", "jax.api.pmap"})
 EQUINOX_JITS = frozenset({"equinox.filter_jit", "equinox.filter_pmap"})
 NNX_JITS = frozenset({"flax.nnx.jit", "flax.nnx.pmap", "flax.experimental.nnx.jit"})

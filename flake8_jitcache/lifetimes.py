@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flake8_jitcache import known
-from flake8_jitcache.fates import Fate
+from flake8_jitcache.fates import Fate, Returned
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
@@ -58,17 +58,17 @@ class Lifetimes:
     def _through_factories(self) -> None:
         """Calls of functions that return a fresh jit are creations too, and so on to a fixpoint."""
         pending = list(self.all)
-        seen: set[tuple[Function, ast.AST, int | None]] = set()
+        seen: set[tuple[ast.AST, Returned]] = set()
         for lifetime in pending:  # grows on the way
             if lifetime.fate.kept:
                 continue  # stored as well as returned: the function looks it up the next time
-            for function, index in lifetime.fate.returned:
-                if (function, lifetime.creation.node, index) in seen or self._is_kept_by(function):
+            for to in lifetime.fate.returned:
+                if (lifetime.creation.node, to) in seen or self._is_kept_by(to.function):
                     continue
-                seen.add((function, lifetime.creation.node, index))
-                self.factories.setdefault(function, []).append((lifetime.creation, lifetime.target, index))
-                for use in self._products(function):
-                    made = self._product(use, function, lifetime, index)
+                seen.add((lifetime.creation.node, to))
+                self.factories.setdefault(to.function, []).append((lifetime.creation, lifetime.target, to.item))
+                for use in self._products(to.function):
+                    made = self._product(use, to, lifetime)
                     self.all.append(made)
                     pending.append(made)
 
@@ -98,8 +98,8 @@ class Lifetimes:
                 found.append(parent)
         return found
 
-    def _product(self, use: ast.expr, function: Function, of: Lifetime, index: int | None) -> Lifetime:
-        module = self.module
+    def _product(self, use: ast.expr, to: Returned, of: Lifetime) -> Lifetime:
+        module, function = self.module, to.function
         target = of.target
         if target.parameter is not None and isinstance(use, ast.Call):
             passed = _argument_for(module, use, function, target)
@@ -108,7 +108,12 @@ class Lifetimes:
                 target = Target("unknown", parameter=target.parameter)
         elif target.is_fresh and not _made_within(module, target.origin, function):
             target = Target("stable", target.origin, target.function)
-        fate = module.fates.of(use, index)
+        if target.is_fresh:
+            target = replace(target, origin=use)
+        fate = module.fates.of(use, to.item)
+        if to.loops:  # what is returned loops over the jit itself
+            fate = replace(fate, calls=[], looped=fate.calls + fate.looped)
+            fate.returned = [outer._replace(loops=True) for outer in fate.returned]
         return Lifetime(use, of.creation, target, place_of(module.source, use), fate, function)
 
 

@@ -90,7 +90,12 @@ class Traced:
         for creation in self._jits.creations:
             self.functions.update(self.inside(creation.target))
             self.functions.update(self._handed_in(creation.target))
+        for function in self._source.functions:
+            if isinstance(function, DEFINITIONS) and any(map(self._is_like_jit, function.decorator_list)):
+                self.functions.add(function)
         for call in self._source.calls:
+            if call.args and self._is_like_jit(call.func):
+                self.functions.update(self.inside(call.args[0]))
             for name in self._names.dotted(call.func) & known.CONTROL_FLOW.keys():
                 for index in known.CONTROL_FLOW[name]:
                     if index < len(call.args):
@@ -102,6 +107,13 @@ class Traced:
             if cls.bases and self._definitions.bases(cls) & known.TRACED_BASES:
                 self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and self._in_transform(s))
         self._spread()
+
+    def _is_like_jit(self, node: ast.expr) -> bool:
+        """Whether something is named like a jit: what nobody knows by that name traces its function as well."""
+        if isinstance(node, ast.Call):
+            node = node.func
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        return bool(known.LIKE_JIT.fullmatch(name))
 
     def _in_transform(self, method: Definition) -> bool:
         """Whether a method of a linen or haiku module runs inside `apply`: not where it calls that itself."""

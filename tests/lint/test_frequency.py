@@ -25,6 +25,13 @@ if __name__ == "__main__":
 == the name guard, the other way round
 if "__main__" == __name__:
     jax.jit(lambda v: v + 1)(1.0)
+== it loops while there are steps to do
+def quantity(state, devices):
+    ids = jax.pmap(lambda v: v)(devices)  # opt-in: JIT191
+    with state.log():
+        while state.should_run_step(state.global_step):
+            state = state.step(ids)
+    return state
 == what is jitted initialises parameters
 import flax.linen as nn
 import jax

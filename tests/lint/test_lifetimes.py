@@ -340,6 +340,51 @@ def make(k):
 
 if __name__ == "__main__":
     print(make(3)(1.0))
+== of a function that loops over the jit
+def make(k):
+    @jax.jit  # opt-in: JIT192
+    def step(v):
+        return v * k
+
+    def run(v, n):
+        for _ in range(n):
+            v = step(v)
+        return v
+
+    return run
+
+
+def hot(x):
+    return make(3)(x, 9)  # opt-in: JIT191
+== of a function that loops over it by way of another one
+def make(k):
+    @jax.jit  # opt-in: JIT192
+    def step(v):
+        return v * k
+
+    def epoch(v, n):
+        for _ in range(n):
+            v = step(v)
+        return v
+
+    def train(v):
+        return epoch(v, 3)
+
+    return train, epoch, step
+
+
+def make_more(k):
+    return make(k)
+
+
+def hot(x):
+    train, epoch, step = make(3)  # opt-in: JIT191
+    return train(x) + epoch(x, 9)
+
+
+def other(x):
+    train, epoch, step = make_more(3)  # expect: JIT106
+    return train(step(x))
 == called inside a trace
 def make(k):
     return jax.jit(lambda v: v + k)
@@ -465,6 +510,25 @@ def shift(x):
 def step(params, xs):
     grads = jax.grad(loss)(params, jax.vmap(shift)(xs))
     return jax.tree.map(lambda p, g: p - g, params, grads)
+== in what another library's jit, or one that is not known, is given
+import functools
+import jax
+from elsewhere import jit_if, mesh_jit
+
+def first(x):
+    return jax.jit(lambda v: v + 1)(x)
+
+@mesh_jit
+def second(x):
+    return jax.jit(lambda v: v + 1)(x)
+
+@jit_if(True)
+def third(x):
+    return jax.jit(lambda v: v + 1)(x)
+
+class Box:
+    def __init__(self, solver_jit):
+        self.run = solver_jit(functools.partial(first, 3))
 == given to a callback in traced code
 def note(x):
     print(jax.jit(lambda v: v.sum())(x))  # expect: JIT101

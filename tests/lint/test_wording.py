@@ -202,6 +202,17 @@ REMEDIES = {
         "JIT106",
         "keep its product in a variable that lives longer, or put `functools.cache` on it",
     ),
+    "a factory of a factory": (
+        (
+            "def make(k):\n    return jax.jit(lambda v: v + k)\n\n\ndef make_more():\n    return make(3)\n\n\n"
+            "def hot(x):\n    return make_more()(x)\n"
+        ),
+        "JIT106",
+        (
+            "so JAX traces and compiles it again each time; keep its product in a variable that lives longer, or put "
+            "`functools.cache` on it"
+        ),
+    ),
     "a nested factory": (
         "def hot(x):\n    def make(k):\n        return jax.jit(lambda v: v + k)\n\n    return make(3)(x)\n",
         "JIT106",
