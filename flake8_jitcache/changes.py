@@ -230,8 +230,10 @@ class Changes:
             if not isinstance(call, ast.Call) or call.func is not parent:
                 return None
             kind = kind if holder is node else "unknown"
-            adds = kind == "dict" and parent.attr == "setdefault" and isinstance(parents[call], ast.Expr)
-            if adds or parent.attr in _MUTATORS[kind]:
+            alone = isinstance(parents[call], ast.Expr)
+            adds = kind == "dict" and parent.attr == "setdefault" and alone
+            # What is used of `x.append(v)` is no list's None: a function of a module, or an object made anew.
+            if adds or (parent.attr in _MUTATORS[kind] and (alone or kind != "unknown")):
                 return None if self._is_registry(node) else call
             return None
         if isinstance(parent, ast.Call) and holder is node:

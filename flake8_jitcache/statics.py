@@ -170,7 +170,7 @@ def _changes_in_loop(module: Module, call: ast.Call, argument: Passed) -> str | 
         times = f", {count} in all" if count is not None else ""
         return (
             f"the static argument {argument.name} changes with `{variable.name}` on each iteration of "
-            f"{describe_loop(variable.loop)}, so JAX traces and compiles for each value{times}; make it a traced "
+            f"{describe_loop(variable.loop)}, so JAX traces and compiles for each new value{times}; make it a traced "
             "argument where the function allows it, or move the loop into the jitted function (`lax.fori_loop`, "
             "`lax.scan`)"
         )

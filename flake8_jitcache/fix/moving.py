@@ -169,6 +169,14 @@ def _reindent(document: Document, text: str, first: int, old: str, new: str, doc
     return "\n".join(result)
 
 
+def at_margin(document: Document, text: str, node: ast.expr) -> str:
+    """The text of an expression, with the lines after its first one indented as at module level. A text that is not the
+    document's own line by line is left as it is."""
+    if text.count("\n") != document.segment(node).count("\n"):
+        return text
+    return _reindent(document, text, node.lineno, document.indentation(node.lineno), "")
+
+
 def _parameters(function: Function, found: list[Capture]) -> str:
     """The parameters to add, as they are written behind those that are there. Marks those that need their name."""
     if not found:

@@ -25,7 +25,7 @@ from flake8_jitcache.fix.effects import effects
 from flake8_jitcache.fix.expansion import Expansion
 from flake8_jitcache.fix.fixes import Fix, Task
 from flake8_jitcache.fix.jit_options import check_options, check_room, with_static
-from flake8_jitcache.fix.moving import function_text, mark_keyword_only
+from flake8_jitcache.fix.moving import at_margin, function_text, mark_keyword_only
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import existing, goes_with, take_out, with_comments
 from flake8_jitcache.scopes import DEFINITIONS, Function
@@ -90,6 +90,7 @@ def plan(task: Task) -> Fix:
     static = [capture.parameter for capture in captured if capture.is_static and not creation.maker.is_equinox]
     if static:
         text = with_static(creation, text, static)
+    text = at_margin(document, text, call)
     known_name = None if above else existing(document, call, text)
     name = known_name or naming.choose(document, _names(document, task, call, expansion), task.taken)
     taken_out, own, behind = take_out(document, call, expansion.kept, expansion.carriers, sites, name)

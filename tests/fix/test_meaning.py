@@ -446,6 +446,23 @@ FIXTURES = [
         unsafe=True,
     ),
     Fixture(
+        "lines_of_a_wrapper_begin_at_the_margin",
+        """
+        def loss(x):
+            return (x**2).sum()
+
+        class Model:
+            def step(self, x):
+                return jax.jit(
+                    jax.grad(
+                        loss,
+                    )
+                )(x)
+        """,
+        ["Model().step(jnp.arange(3.0))"],
+        "_grad_loss = jax.jit(\n    jax.grad(\n        loss,\n    )\n)\n",
+    ),
+    Fixture(
         "shapes_are_static",
         """
         def run(x, n, spec):

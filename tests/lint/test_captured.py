@@ -1257,6 +1257,16 @@ MUTABLES = {
         def freeze(name):
             FROZEN.add(name)
     """,
+    "list_from_another_module": """
+        from settings import HOOKS
+        @jax.jit  # expect: JIT204
+        def f(x):
+            for hook in HOOKS:
+                x = hook(x)
+            return x
+        def add(hook):
+            HOOKS.append(hook)
+    """,
     "numpy_item": """
         MASK = np.zeros(3)
         f = jax.jit(lambda x: x * MASK)  # expect: JIT204
@@ -1396,6 +1406,14 @@ MUTABLES = {
             return tx.update(g, s)
         def other(g, s):
             return tx.update(g, s)
+    """,
+    "functions_of_a_module_that_lists_have_as_methods": """
+        import pandas as pd
+        table = pd.read_csv("table.csv")
+        f = jax.jit(lambda x: jnp.sqrt(x) * table.values)
+        def other(x):
+            longer = table.append(x)
+            return jnp.append(x, 1.0), jnp.insert(jnp.append(x, 2.0), 0, 1.0), longer
     """,
     "same_name_in_another_function": """
         TERMS = [1.0]

@@ -719,7 +719,7 @@ def test_loop_limit_is_an_option(limit: int, expected: str, judge: Callable[...,
             "for k in range(9):\n    f(1.0, k)",
             (
                 "JIT303 the static argument `n` changes with `k` on each iteration of the loop in line 15, so JAX traces and "
-                "compiles for each value, 9 in all; make it a traced argument where the function allows it, or move the loop "
+                "compiles for each new value, 9 in all; make it a traced argument where the function allows it, or move the loop "
                 "into the jitted function (`lax.fori_loop`, `lax.scan`)"
             ),
         ),
