@@ -187,7 +187,8 @@ class Guard(Watcher):
         self.running = False
         self.judged = False
         self.lock = threading.RLock()
-        self._matched: dict[int, bool] = {}
+        self._matched: dict[int, Trace] = {}  # running; the value keeps the id from being used again
+        self._owners: dict[object, Trace] = {}  # the last trace of a function, by its id and by its name
         self._groups: dict[object, list[Trace]] = {}
         self._compile_groups: dict[object, list[Trace]] = {}
         self._inlined: dict[int, list[Trace]] = {}
@@ -264,7 +265,7 @@ class Guard(Watcher):
             return
         matched = self._matches(trace, function, frame)
         if matched:
-            self._matched[id(trace)] = True
+            self._matched[id(trace)] = trace
         elif self._plain and not self._plain_on_stack(frame):
             self._plain_calls.start()
         if trace.test_site is None and self._home is not None:
@@ -281,12 +282,7 @@ class Guard(Watcher):
         if not self.targets:
             return function.found
         outer = trace.inside
-        if (
-            outer is not None
-            and not outer.body
-            and self._matched.get(id(outer))
-            and outer.codes[-1:] == trace.codes[-1:]
-        ):
+        if outer is not None and not outer.body and id(outer) in self._matched and outer.codes[-1:] == trace.codes[-1:]:
             return True  # the outer one is a wrapper, and this is the run of the body
         hit = False
         for target in self.targets:
@@ -313,7 +309,7 @@ class Guard(Watcher):
     def end(self, trace: Trace) -> None:
         with self.lock:
             inlined = self._inlined.pop(id(trace), ())
-            if self._matched.pop(id(trace), False) and self.running and trace.body:
+            if self._matched.pop(id(trace), None) is not None and self.running and trace.body:
                 self._count(trace)
             for inline in inlined:
                 inline.finished = True
@@ -324,6 +320,7 @@ class Guard(Watcher):
 
     def _count(self, trace: Trace) -> None:
         self.record._traces.append(trace)
+        self._owners[trace.object_id] = self._owners[trace.name] = trace
         for target in self.targets:
             target.traced = target.traced or bool(target.codes.intersection(trace.codes)) or not target.codes
         self._add(self._groups, trace, self.max_traces, "traced")
@@ -360,11 +357,9 @@ class Guard(Watcher):
         if not self.running:
             return
         with self.lock:
-            owner = None
-            for trace in reversed(self.record._traces):
-                if (fun is not None and trace.ref() is fun) or (fun is None and trace.name == name):
-                    owner = trace
-                    break
+            owner = self._owners.get(name if fun is None else id(fun))
+            if owner is not None and fun is not None and owner.ref() is not fun:
+                owner = None  # the id of one that is gone
             if owner is not None:
                 owner.seconds[stage] = owner.seconds.get(stage, 0.0) + seconds
                 owner.compiles += stage == "compile"
@@ -412,7 +407,7 @@ class Guard(Watcher):
         if jax_internals.jit_is_disabled():
             self._note_disabled(frame)
         running = jax_internals.running_trace(frame)
-        if isinstance(running, Trace) and not self._matched.get(id(running)):
+        if isinstance(running, Trace) and id(running) not in self._matched:
             with self.lock:
                 mine = self._inlined.setdefault(id(running), [])
                 if all(t.inline_of is not frame.f_code for t in mine):

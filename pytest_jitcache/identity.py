@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import sys
 import threading
 import types
@@ -254,10 +255,17 @@ def _file_of_type(kind: Any) -> str:
 # --- made anew, or another one? -------------------------------------------------------------------------------------
 
 
+_ALWAYS = 64  # living objects of one place up to which each new one makes us look whether the one before is dead
+_RECENT = 8  # how many of the latest are looked at when the number of living ones has doubled
+_SURE = 4  # as many have been found dead with as many references: the next with as many is dead without a search
+
+
 class _Place:
-    __slots__ = ("by_id", "free", "next", "searched_at")
+    __slots__ = ("by_id", "dead", "dead_references", "free", "next", "searched_at")
 
     def __init__(self) -> None:
+        self.dead = 0
+        self.dead_references = 0
         self.by_id: dict[int, tuple[weakref.ref[Any], int]] = {}
         self.free: list[int] = []
         self.next = 0
@@ -283,8 +291,9 @@ class Slots:
             known = here.by_id.get(key)
             if known is not None and known[0]() is value:
                 return known[1]
-            if not here.free and here.by_id and len(here.by_id) > here.searched_at:
-                self._look_for_dead(here, cached)
+            living = len(here.by_id)
+            if not here.free and living and (living <= _ALWAYS or living > here.searched_at):
+                self._look_for_dead(here, cached, 1 if living <= here.searched_at else _RECENT)
             number = here.free.pop() if here.free else here.next
             if number == here.next:
                 here.next += 1
@@ -294,22 +303,29 @@ class Slots:
                 here.free.append(number)
             return number
 
-    def _look_for_dead(self, here: _Place, cached: bool) -> None:
-        """Find those that are as good as dead. Costly, so it is tried again only when their number has doubled."""
-        if cached:
-            for key, (ref, number) in list(here.by_id.items()):
-                value = ref()
-                if value is not None and not held_by_user(value):
-                    here.by_id.pop(key, None)
-                    here.free.append(number)
-                    return
-        else:
-            value = list(here.by_id.values())[-1][0]()
-            if value is not None and _reaches_itself(value):  # freed by the garbage collector alone
-                del value
-                gc.collect()
+    def _look_for_dead(self, here: _Place, cached: bool, limit: int) -> None:
+        """Find one that is as good as dead among the latest `limit`. Each costs a walk over the whole heap."""
+        for key, (ref, number) in list(itertools.islice(reversed(here.by_id.items()), limit if cached else 1)):
+            value = ref()
+            if value is None or not (cached or _reaches_itself(value)):
+                continue
+            references = sys.getrefcount(value)
+            if here.dead < _SURE or references != here.dead_references:
+                if cached:
+                    dead = not held_by_user(value)
+                else:  # freed by the garbage collector alone
+                    del value
+                    gc.collect()
+                    dead = ref() is None
+                if not dead:
+                    continue
+                here.dead = here.dead + 1 if references == here.dead_references else 1
+                here.dead_references = references
+            if here.by_id.pop(key, None) is not None:
+                here.free.append(number)
+            return
         if not here.free:
-            here.searched_at = 2 * len(here.by_id) - 1
+            here.searched_at = max(here.searched_at, 2 * len(here.by_id) - 1)
 
 
 def _free(here: _Place, key: int, ref: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from pytest_jitcache import traced_once
+from pytest_jitcache import RetraceError, traced_once
 
 X = jnp.ones(3)
 
@@ -131,6 +131,20 @@ def test_stable_static_functions():
             apply(X, fn=double)
 
     assert count(run, apply) == 3
+
+
+def test_many_kept_static_closures_and_one_that_is_made_anew_after_them():
+    kept = [lambda v, k=k: v * k for k in range(12)]
+
+    def run():
+        for f in kept:
+            apply(X, fn=f)
+        for _ in range(2):
+            apply(X, fn=lambda v, k=0: v - k)
+
+    assert count(run, apply, max_traces=2) == 14
+    with pytest.raises(RetraceError, match=r"traced 2x, allowed 1: static argument made anew \(fn\)"):
+        count(run, apply)
 
 
 def test_kept_static_closures():

@@ -16,6 +16,7 @@ import pytest_jitcache
 from pytest_jitcache import JitcacheWarning, RetraceError, traced_once
 
 X = jnp.ones(3)
+OLD = jax.__version_info__ < (0, 5)
 
 
 @jax.jit
@@ -42,6 +43,9 @@ def test_a_trace_says_where_and_what():
     assert trace.inside is None
 
 
+@pytest.mark.xfail(
+    OLD, reason="JAX 0.4 tells of a trace when it is over: what it was inlined in is not known", strict=True
+)
 def test_a_trace_says_in_which_other_one_it_was_inlined():
     @jax.jit
     def outer(x):
@@ -108,6 +112,7 @@ def test_info_is_shown():
         step(X, jnp.float32(0.1))
 
 
+@pytest.mark.xfail(OLD, reason="JAX 0.4 does not tell of functions inlined in a trace: a warning instead", strict=True)
 def test_a_plain_function_without_a_jit():
     with pytest.raises(RetraceError, match="plain was never traced"), traced_once(plain):
         plain([1.0])
