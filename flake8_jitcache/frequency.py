@@ -138,6 +138,8 @@ class Frequency:
         for decorator in function.decorator_list:
             node = decorator.func if isinstance(decorator, ast.Call) else decorator
             dotted = self._names.dotted(node)
+            if isinstance(decorator, ast.Call) and decorator.args and getattr(node, "attr", "") == "callback":
+                continue  # a page's callback, with what it reads and writes
             if isinstance(node, ast.Attribute) and not dotted:
                 dotted = frozenset({f"app.{node.attr}"})
             elif isinstance(node, ast.Attribute) and not any("." in name for name in dotted):

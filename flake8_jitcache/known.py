@@ -183,6 +183,7 @@ ENTRY_POINTS = (
     "click.group",
     "*.command",
     "*.callback",
+    "prefect.flow",
     "hydra.main",
     "chz.entrypoint",
     "tyro.conf.*",
@@ -194,7 +195,7 @@ INITIALISERS = frozenset({"init", "init_with_output", "lazy_init", "init_weights
 # Callees that start a program with the function they are given.
 STARTERS = frozenset(
     {"absl.app.run", "app.run", "fire.Fire", "tyro.cli", "typer.run", "asyncio.run", "trio.run", "anyio.run",
-     "chz.entrypoint", "chz.nested_entrypoint", "jax.app.run", "multiprocessing.Process", "tap.Tap", "plac.call"}
+     "chz.entrypoint", "chz.nested_entrypoint", "defopt.run", "clize.run", "wandb.agent", "ray.tune.run", "jax.app.run", "multiprocessing.Process", "tap.Tap", "plac.call"}
 )  # fmt: skip
 
 # Bases whose instances are pytrees or frozen, so that `self.x` cannot go stale.
@@ -213,6 +214,11 @@ STABLE_BASES = frozenset(
 TRACED_BASES = frozenset(
     {"flax.linen.Module", "haiku.Module", "haiku._src.module.Module", "praxis.base_layer.BaseLayer"}
 )
+
+# Libraries that trace the functions they are given, by the beginnings of dotted names.
+TRACING_LIBRARIES = (
+    "haiku.transform", "numpyro.infer.", "diffrax.", "optimistix.", "jaxopt.", "jax.experimental.ode.", "blackjax."
+)  # fmt: skip
 
 # Mutable things, by the dotted name of what makes them.
 NUMPY_ARRAYS = frozenset(

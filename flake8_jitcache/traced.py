@@ -7,6 +7,7 @@ no trace, so what only runs under one of them is not traced code.
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import cast
 
 from flake8_jitcache import known
@@ -16,7 +17,7 @@ from flake8_jitcache.names import Names
 from flake8_jitcache.places import class_of, functions_around
 from flake8_jitcache.scopes import DEFINITIONS, Definition, Function, Source
 
-# Of a function that is called from more places than this, the first ones are looked at.
+# Of a function that is called from more places, or a class that has more subclasses, the first ones are looked at.
 _MANY = 200
 
 
@@ -96,7 +97,11 @@ class Traced:
         for call in self._source.calls:
             if call.args and self._is_like_jit(call.func):
                 self.functions.update(self.inside(call.args[0]))
-            for name in self._names.dotted(call.func) & known.CONTROL_FLOW.keys():
+            dotted = self._names.dotted(call.func)
+            if any(name.startswith(known.TRACING_LIBRARIES) for name in dotted):
+                for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    self.functions.update(self.inside(given))
+            for name in dotted & known.CONTROL_FLOW.keys():
                 for index in known.CONTROL_FLOW[name]:
                     if index < len(call.args):
                         self.functions.update(self.inside(call.args[index]))
@@ -162,6 +167,7 @@ class Traced:
         while pending:
             function = pending.pop()
             self.functions.add(function)
+            pending += [method for method in self._overrides(function) if method not in self.functions]
             for scope in self._source.scope_of_function[function].within():
                 inner = scope.function
                 if inner is None or inner in covered:
@@ -172,6 +178,34 @@ class Traced:
                     if waiting[key] == 0:
                         pending += sharing[key]
 
+    def _overrides(self, function: Function) -> list[Function]:
+        """The methods of classes of this file that override a method: where it is traced, so are they."""
+        owner = class_of(self._source, function)
+        if owner is None or not isinstance(function, DEFINITIONS):
+            return []
+        found: list[Function] = []
+        pending = list(self._subclasses.get(owner, ()))
+        seen: set[ast.ClassDef] = set()
+        while pending and len(seen) < _MANY:
+            cls = pending.pop()
+            if cls in seen:
+                continue
+            seen.add(cls)
+            bindings = self._source.scope_of_function[cls].bindings.get(function.name, ())
+            found += [b.node for b in bindings if isinstance(b.node, DEFINITIONS)]
+            pending += self._subclasses.get(cls, ())
+        return found
+
+    @cached_property
+    def _subclasses(self) -> dict[ast.ClassDef, list[ast.ClassDef]]:
+        found: dict[ast.ClassDef, list[ast.ClassDef]] = {}
+        for cls in self._source.classes:
+            for base in cls.bases:
+                for binding in self._source.reaching(base) if isinstance(base, ast.Name) else ():
+                    if isinstance(binding.node, ast.ClassDef):
+                        found.setdefault(binding.node, []).append(cls)
+        return found
+
     def _is_call(self, use: ast.expr) -> bool:
         """Whether a use of a function calls it, itself or through a transform."""
         parent = self._source.parents.get(use)
@@ -179,4 +213,8 @@ class Traced:
             return False
         if parent.func is use:
             return True
-        return bool(self._names.dotted(parent.func) & known.CALLERS and self._definitions.functions(use))
+        if not self._names.dotted(parent.func) & known.CALLERS:
+            return False
+        # `self.buffer.size`: most likely the method of another class.
+        named = isinstance(use, ast.Name) or (isinstance(use, ast.Attribute) and isinstance(use.value, ast.Name))
+        return named or bool(self._definitions.functions(use))

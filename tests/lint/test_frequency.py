@@ -176,6 +176,38 @@ def main():
 
 if __name__ == "__main__":
     fire.Fire([stop])
+== handed to other starters
+import defopt
+import jax
+import wandb
+from prefect import flow
+
+
+def serve(name):
+    jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
+
+
+def sweep():
+    jax.jit(lambda v: v - 1)(1.0)  # opt-in: JIT191
+
+
+@flow(name="watch")
+def watch(name):
+    jax.jit(lambda v: v * 2)(1.0)  # opt-in: JIT191
+
+
+wandb.agent("sweep", sweep, count=3)
+defopt.run(serve)
+== a callback of a typer application
+import jax
+import typer
+
+app = typer.Typer()
+
+
+@app.callback()
+def serve(verbose: bool = False):
+    jax.jit(lambda v: v + 1)(1.0)  # opt-in: JIT191
 == what a parser's subcommand runs
 import argparse
 import jax
@@ -315,6 +347,16 @@ import jax
 def quantity(keys, x):
     model = nn.Dense(3)
     return [jax.jit(model.init)(key, x) for key in keys]  # expect: JIT104
+== a callback of a page
+import dash
+import jax
+
+app = dash.Dash()
+
+
+@app.callback(dash.Output("sum", "children"), dash.Input("x", "value"))
+def show(x):
+    return jax.jit(lambda v: v + 1)(x)  # expect: JIT101
 == called in a comprehension at module level
 def stage(x):
     return jax.jit(lambda v: v + 1)(x)  # expect: JIT101

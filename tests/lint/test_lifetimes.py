@@ -529,6 +529,65 @@ def third(x):
 class Box:
     def __init__(self, solver_jit):
         self.run = solver_jit(functools.partial(first, 3))
+== in a method that overrides a jitted one
+class Base:
+    def __init__(self):
+        self.step = jax.jit(self._step)
+
+    def _step(self, x):
+        raise NotImplementedError
+
+class Middle(Base):
+    pass
+
+class Box(Middle):
+    def _step(self, x):
+        return jax.jit(lambda v: v + 1)(x)
+
+class Other:
+    def _step(self, x):
+        return jax.jit(lambda v: v + 1)(x)  # expect: JIT101
+== in a method of an object that traced code hands to a transform
+class Square:
+    def loss(self, p):
+        return jax.jit(lambda q: q * q)(p)
+
+def train(make, p):
+    algorithm = make()
+    step = jax.jit(lambda q: q - jax.grad(algorithm.loss)(q))
+    for _ in range(3):
+        p = step(p)
+    return p
+== in what a library runs traced
+import diffrax
+import haiku as hk
+import jax
+import jaxopt
+import numpyro
+from numpyro.infer import MCMC, NUTS
+
+def model(x):
+    scale = jax.jit(lambda v: v * 2)
+    numpyro.sample("y", numpyro.distributions.Normal(scale(x), 1.0))
+
+def run(key, x):
+    mcmc = MCMC(NUTS(model), num_warmup=10, num_samples=10)
+    mcmc.run(key, x)
+
+def net(x):
+    return hk.Linear(3)(jax.jit(lambda v: v * 2)(x))
+
+apply = hk.transform(net).apply
+
+def solve(y):
+    def field(t, y, args):
+        return jax.jit(lambda v: -v)(y)
+    return diffrax.diffeqsolve(diffrax.ODETerm(field), diffrax.Tsit5(), 0, 1, 0.1, y)
+
+def fit(x):
+    def loss(p):
+        return jax.jit(lambda q: q * q)(p)
+    return jaxopt.LBFGS(fun=loss).run(x)
 == given to a callback in traced code
 def note(x):
     print(jax.jit(lambda v: v.sum())(x))  # expect: JIT101
