@@ -379,6 +379,8 @@ _TRANSFORMS = {
 def _kind(trace: Trace) -> tuple[str, str]:
     outer = next((k for k in trace.kinds if k != "jit"), "function")
     outer = outer.lstrip("_")
+    if [k for k in trace.kinds if k != "jit"][:2] == ["jacfwd", "jacrev"]:  # what jax.hessian is made of
+        outer = "hessian"
     name = trace.name
     hoist = "and keep the jitted function: at module level, in a cached factory, or on the object that uses it"
     if outer == "partial":

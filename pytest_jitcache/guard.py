@@ -16,7 +16,7 @@ from typing import Any, Literal, overload
 
 from pytest_jitcache import bodies, jax_internals, report
 from pytest_jitcache.errors import JitcacheWarning, RetraceError
-from pytest_jitcache.identity import Unwrapped, is_jitted, unwrap
+from pytest_jitcache.identity import Unwrapped, is_jitted, is_nested, unwrap
 from pytest_jitcache.places import OURS, is_machinery
 from pytest_jitcache.recorder import Trace, Watcher, recorder, site_of
 
@@ -340,9 +340,19 @@ class Guard(Watcher):
     def _which(self, trace: Trace) -> object:
         clears = tuple(self._clears.get(code, 0) for code in trace.codes)
         which: object = (trace.layers, trace.slot, trace.traced_for if trace.stage == "transpose" else "", clears)
-        if trace.inline_of is not None and trace.inside is not None:
-            which = (which, self._which(trace.inside), trace.inside.signature.key)
+        outer = trace.inside
+        if trace.inline_of is None:
+            while outer is not None and not outer.body:  # a wrapper around this function
+                outer = outer.inside
+        if outer is not None and (trace.inline_of is not None or self._made_inside(trace)):
+            which = (which, self._which(outer), outer.signature.key)
         return which
+
+    def _made_inside(self, trace: Trace) -> bool:
+        """Whether what was traced inside another trace was made there, so that it is traced once for each trace of that."""
+        if any(target.jitted and target.codes.intersection(trace.codes) for target in self.targets):
+            return False
+        return not (trace.kinds[:1] in (("function",), ("lambda",)) and trace.codes and not is_nested(trace.codes[0]))
 
     def stage(
         self,
@@ -420,7 +430,8 @@ class Guard(Watcher):
 
     def raise_alert(self) -> None:
         """Raise for the first group that went over its limit, with all its traces so far."""
-        verb, group = self.alerts[0]
+        verb = self.alerts[0][0]
+        group = _outermost([group for other, group in self.alerts if other == verb])[0]
         self.judged = True
         error = self.error(verb, group)
         self.alerts.clear()
@@ -449,7 +460,7 @@ class Guard(Watcher):
                 continue
             over = [group for group in _across_threads(groups) if len(group) > allowed]
             if over:
-                return verb, max(over, key=len)
+                return verb, max(_outermost(over), key=len)
         return None
 
     def judge(self) -> None:
@@ -480,6 +491,19 @@ class Guard(Watcher):
                 warnings.warn(JitcacheWarning(report.maybe_warm(target.name)), stacklevel=3)
             else:
                 raise RetraceError(report.never_traced(target.name, self.info), self.record)
+
+
+def _outermost(groups: list[list[Trace]]) -> list[list[Trace]]:
+    """The groups without those that follow from another one, because they are traced inside its last trace."""
+    last = {id(group[-1]) for group in groups}
+
+    def follows(group: list[Trace]) -> bool:
+        outer = group[-1].inside
+        while outer is not None and id(outer) not in last:
+            outer = outer.inside
+        return outer is not None
+
+    return [group for group in groups if not follows(group)] or groups
 
 
 def _across_threads(groups: dict[object, list[Trace]]) -> list[list[Trace]]:

@@ -80,6 +80,7 @@ def unwrap(function: Any) -> Unwrapped:
     seen: set[int] = set()
     current = function
     first_machinery: bool | None = None
+    owner: Any = None  # the user's class whose method it is
     while current is not None and id(current) not in seen and len(layers) < 16:
         seen.add(id(current))
         objects.append(current)
@@ -95,6 +96,9 @@ def unwrap(function: Any) -> Unwrapped:
             layers.append("method")
             kinds.append("bound method")
             following = current.__func__
+            bearer: Any = type(current.__self__)
+            if not is_machinery(_file_of_type(bearer)) and not isinstance(current.__self__, type):
+                owner = bearer
         elif isinstance(current, types.FunctionType) and not is_jitted(current):
             code = current.__code__
             layers.append(code)
@@ -160,14 +164,31 @@ def unwrap(function: Any) -> Unwrapped:
     if shown is not None:
         filename, line, full = shown.__code__.co_filename, shown.__code__.co_firstlineno, shown.__qualname__
         if name == "__call__" or user is None:
-            owner = next((o for o in reversed(objects) if _is_callable_object(o)), None)
-            name = type(owner).__name__ if owner is not None else name
+            instance = next((o for o in reversed(objects) if _is_callable_object(o)), None)
+            name = type(instance).__name__ if instance is not None else name
     else:
         filename, line, full = "", 0, str(name)
+    inherited = user is None and owner is not None  # such as the `apply` of a flax.linen module
+    if inherited:
+        layers.append(owner)
+        full = f"{owner.__qualname__}.{name}"
+        filename, line = _place_of_class(owner) or (filename, line)
     return Unwrapped(
         tuple(layers), tuple(kinds), tuple(codes), str(name), full, filename, line,
-        bool(first_machinery), user is not None, has_cache, tuple(objects),
+        bool(first_machinery), user is not None or inherited, has_cache, tuple(objects),
     )  # fmt: skip
+
+
+@functools.cache
+def _place_of_class(kind: Any) -> tuple[str, int] | None:
+    """File and line of the first function that a class defines itself."""
+    places = []
+    for value in vars(kind).values():
+        while hasattr(value, "__wrapped__"):
+            value = value.__wrapped__
+        if isinstance(value, types.FunctionType) and not is_machinery(value.__code__.co_filename):
+            places.append((value.__code__.co_filename, value.__code__.co_firstlineno))
+    return min(places, default=None)
 
 
 def _is_callable_object(value: Any) -> bool:
@@ -380,16 +401,19 @@ def held_by_user(value: object, levels: int = 5) -> bool:
 
 def _is_user(holder: object) -> bool | None:
     """Whether a holder is the user's own. None: ask who holds it in turn."""
-    kind = type(holder)
-    if kind is types.FrameType:
+    if isinstance(holder, types.FrameType):
         return False
-    if kind in _CONTAINERS or kind.__name__ in ("PjitFunction", "PmapFunction"):
-        if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
-            return str(holder["__name__"]).split(".")[0] not in _CACHES
+    if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
+        return str(holder["__name__"]).split(".")[0] not in _CACHES
+    kind = type(holder)
+    if isinstance(holder, _CONTAINERS) or kind.__name__ in ("PjitFunction", "PmapFunction"):
         return None
     if isinstance(holder, types.FunctionType):
         return None if is_machinery(holder.__code__.co_filename) else True
-    return _module_of(kind).split(".")[0] not in _CACHES
+    package = _module_of(kind).split(".")[0]
+    if package in _CACHES:
+        return False
+    return True if package == "builtins" else None  # an object of the user's: who holds that?
 
 
 def _local_variables() -> set[int]:

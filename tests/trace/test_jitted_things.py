@@ -262,6 +262,31 @@ class TestFlax:
                 f(2.0, X)
         assert len(traces) == 1
 
+    def test_apply_of_a_linen_module_is_looked_up_each_time(self):
+        nn = pytest.importorskip("flax.linen")
+
+        class Tiny(nn.Module):
+            @nn.compact
+            def __call__(self, x):
+                return nn.Dense(2)(x)
+
+        model = Tiny()
+        x = jnp.ones((1, 3))
+        variables = model.init(jax.random.key(0), x)
+        with (
+            pytest.raises(RetraceError, match="apply traced 2x, allowed 1: new function object") as caught,
+            traced_once(),
+        ):
+            for _ in range(2):
+                jax.jit(model.apply)(variables, x)
+        assert "Looking up the method `apply` on an instance" in str(caught.value)
+        assert "Tiny.apply` is defined at tests" in str(caught.value)
+        apply = jax.jit(model.apply)
+        with traced_once(apply) as traces:
+            for _ in range(2):
+                apply(variables, x)
+        assert len(traces) == 1
+
     def test_made_anew(self):
         with pytest.raises(RetraceError, match="times traced 3x, allowed 1: new function object"), traced_once():
             for _ in range(3):

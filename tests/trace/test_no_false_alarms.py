@@ -230,6 +230,22 @@ def test_two_outer_functions_inline_one_plain_function():
     assert count(run, double) == 2
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["block", "plain function"])
+def test_local_bodies_inside_a_function_that_is_traced_for_two_shapes(named):
+    @jax.jit
+    def total(xs):
+        def add(c, x):
+            return jax.jit(lambda v: v + c)(x), None
+
+        return lax.scan(add, jnp.float32(0), xs)[0]
+
+    def epoch():
+        for n in (3, 4, 3, 4):
+            total(jnp.ones(n))
+
+    count(epoch, *([epoch] if named else []))
+
+
 @since(0, 5)
 def test_plain_function_used_three_times_in_one_trace():
     @jax.jit

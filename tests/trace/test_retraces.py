@@ -7,6 +7,7 @@ import functools
 import threading
 from collections import OrderedDict, namedtuple
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -354,6 +355,59 @@ def test_static_nan_in_a_tuple():
             apply(X, mode=(1, float("nan")))
 
     assert first_line(verdict(run, apply)) == "apply traced 2x, allowed 1: static argument is NaN (mode)"
+
+
+class Layer(NamedTuple):
+    width: int
+    act: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int
+    act: object
+
+
+@pytest.mark.parametrize("make", [Layer, Config, lambda *a: (a, "x"), lambda w, f: frozenset({w, f})])
+def test_closure_in_a_static_container(make):
+    def run():
+        for _ in range(2):
+            apply(X, mode=make(3, lambda v: v))
+
+    assert "static argument made anew (mode)" in first_line(verdict(run, apply))
+
+
+@pytest.mark.parametrize("make", [Layer, Config])
+def test_kept_static_container_is_no_fault(make):
+    kept = make(3, lambda v: v), make(3, lambda v: -v)
+    with traced_once(apply) as traces:
+        for mode in kept * 2:
+            apply(X, mode=mode)
+    assert len(traces) == 2
+
+
+def test_outer_function_is_to_blame_for_what_is_made_anew_in_its_trace():
+    @jax.jit
+    def total(xs, scale):
+        return lax.scan(lambda c, x: (c + x, None), jnp.float32(0), xs)[0] * scale
+
+    def run():
+        total(X, 0.5)
+        total(X, jnp.float32(0.5))
+
+    assert first_line(verdict(run)) == "total traced 2x, allowed 1: weak type (scale)"
+    wrapped = traced_once(run)
+    total.clear_cache()
+    with pytest.raises(RetraceError, match="total traced 2x, allowed 1: weak type"):
+        wrapped()
+
+
+def test_hessian_is_called_by_its_name():
+    def run():
+        for _ in range(2):
+            jax.jit(jax.hessian(loss))(X, X)
+
+    assert "`hessian(loss)` makes a new function object" in verdict(run)
 
 
 def test_closure_in_a_static_tuple():
