@@ -93,11 +93,14 @@ def unwrap(function: Any) -> Unwrapped:
             kinds.append("partial")
             following = current.func
         elif isinstance(current, types.MethodType):
-            layers.append("method")
-            kinds.append("bound method")
-            following = current.__func__
             bearer: Any = type(current.__self__)
-            if not is_machinery(_file_of_type(bearer)) and not isinstance(current.__self__, type):
+            users = not is_machinery(_file_of_type(bearer))
+            following = None if users else _held(current.__self__)  # the `call_wrapped` under the pmap of JAX 0.8
+            if following is None:
+                layers.append("method")
+                kinds.append("bound method")
+                following = current.__func__
+            if users and not isinstance(current.__self__, type):
                 owner = bearer
         elif isinstance(current, types.FunctionType) and not is_jitted(current):
             code = current.__code__

@@ -225,6 +225,7 @@ def test_stuck():
         env=suite.environment,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
     )
     for _ in range(1200):
         if (suite.folder / "stuck").exists():

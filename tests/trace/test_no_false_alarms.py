@@ -178,7 +178,7 @@ def test_equal_frozen_dataclass_as_static():
     assert count(lambda: [apply(X, mode=Config()) for _ in range(3)], apply) == 1
 
 
-@since(0, 7)
+@since(0, 9)
 def test_static_values_of_one_hash_are_apart():
     assert count(lambda: [apply(X, mode=m) for m in (1, 1.0, True)], apply) == 3
 
