@@ -225,7 +225,7 @@ def test_stuck():
         env=suite.environment,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job would ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - a background job ignores it
     )
     for _ in range(1200):
         if (suite.folder / "stuck").exists():
