@@ -215,10 +215,10 @@ TRACED_BASES = frozenset(
     {"flax.linen.Module", "haiku.Module", "haiku._src.module.Module", "praxis.base_layer.BaseLayer"}
 )
 
-# Libraries that trace the functions they are given, by the beginnings of dotted names.
-TRACING_LIBRARIES = (
-    "haiku.transform", "numpyro.infer.", "diffrax.", "optimistix.", "jaxopt.", "jax.experimental.ode.", "blackjax."
-)  # fmt: skip
+# What traces the functions it is given, in other libraries.
+TRACING = re.compile(
+    r"haiku\.transform\w*|numpyro\.infer\.(?!Predictive)[A-Z]\w*|(diffrax|optimistix|jaxopt|jax\.experimental\.ode)\.[\w.]*"
+)
 
 # Mutable things, by the dotted name of what makes them.
 NUMPY_ARRAYS = frozenset(

@@ -98,7 +98,7 @@ class Traced:
             if call.args and self._is_like_jit(call.func):
                 self.functions.update(self.inside(call.args[0]))
             dotted = self._names.dotted(call.func)
-            if any(name.startswith(known.TRACING_LIBRARIES) for name in dotted):
+            if any(known.TRACING.fullmatch(name) for name in dotted):
                 for given in (*call.args, *(keyword.value for keyword in call.keywords)):
                     self.functions.update(self.inside(given))
             for name in dotted & known.CONTROL_FLOW.keys():
