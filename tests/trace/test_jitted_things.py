@@ -14,6 +14,8 @@ import pytest
 
 from pytest_jitcache import RetraceError, traced_once
 
+pytestmark = pytest.mark.filterwarnings("ignore:jax.experimental.pjit.pjit has been deprecated")
+
 X = jnp.ones(3)
 
 
@@ -53,7 +55,22 @@ THINGS = {
     "method": lambda: Poly(1.0).method,
     "shard_map": lambda: jax.jit(_sharded()),
     "pmap": lambda: jax.pmap(loss),
+    "pjit": lambda: pytest.importorskip("jax.experimental.pjit").pjit(loss),
+    "jit of custom_jvp": lambda: jax.jit(_custom_jvp()),
+    "jit of custom_vjp": lambda: jax.jit(_custom_vjp()),
 }
+
+
+def _custom_jvp():
+    f = jax.custom_jvp(loss)
+    f.defjvp(lambda primals, tangents: (loss(*primals), sum(map(jnp.sum, tangents))))
+    return f
+
+
+def _custom_vjp():
+    f = jax.custom_vjp(loss)
+    f.defvjp(lambda w, x: (loss(w, x), (w, x)), lambda kept, g: (g * kept[0], g * kept[1]))
+    return f
 
 
 def _sharded():
@@ -108,7 +125,16 @@ def test_made_anew_on_each_call(name):
     def run():
         THINGS[name]()(*arguments(name))
 
-    stable = name in ("jit", "jit of checkpoint", "jit of jit", "grad of jit", "vmap of jit", "donating", "pmap")
+    stable = name in (
+        "jit",
+        "jit of checkpoint",
+        "jit of jit",
+        "grad of jit",
+        "vmap of jit",
+        "donating",
+        "pmap",
+        "pjit",
+    )
     jax.clear_caches()
     if stable:
         with traced_once() as traces:

@@ -72,6 +72,26 @@ def test_the_record_keeps_neither_arguments_nor_functions_alive():
     assert len(traces) == 1
 
 
+def test_the_record_keeps_neither_tracers_nor_frames_alive():
+    refs = []
+
+    class Local:
+        pass
+
+    @jax.jit
+    def body(x):
+        in_the_frame = Local()
+        refs.append(weakref.ref(in_the_frame))
+        refs.append(weakref.ref(x))
+        return x * 2
+
+    with traced_once(body) as traces:
+        body(X)
+        gc.collect()
+        assert [ref() for ref in refs] == [None, None]
+    assert len(traces) == 1
+
+
 def test_the_record_is_a_sequence():
     with traced_once(step, max_traces=2) as traces:
         step(X, 0.1)

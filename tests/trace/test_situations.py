@@ -208,6 +208,135 @@ def test_class_scoped_wrap_lives_as_long_as_its_fixture(run):
     assert "FAILED test_it.py::test_three" in out
 
 
+MANY = """
+from functools import partial
+
+@jax.jit
+def other(x):
+    return x + 1
+
+def simulate(rates):
+    for rate in rates:
+        yield step(X, rate)
+
+def test_generator_ok(assert_traced_once):
+    run = assert_traced_once(simulate)
+    assert len(list(run([0.1, 0.2]))) == 2
+
+def test_generator_bad(assert_traced_once):
+    step.clear_cache()
+    run = assert_traced_once(simulate)
+    list(run([0.1, jnp.float32(0.1)]))
+
+def test_two_functions_ok(assert_traced_once):
+    with assert_traced_once(step, other) as traces:
+        step(other(X)); other(step(X))
+    assert sorted(t.name for t in traces) == ["other", "step"]
+
+def test_two_functions_bad(assert_traced_once):
+    with assert_traced_once(other, step):
+        step(other(X), 0.1); step(other(X), jnp.float32(0.1))
+
+@pytest.mark.parametrize("rate", [0.1, jnp.float32(0.1), 0.2])
+def test_parametrised_ok(assert_traced_once, rate):
+    guarded = assert_traced_once(step)  # starts cold in each
+    guarded(X, rate); guarded(X, rate)
+
+@pytest.fixture(scope="class")
+def of_class(assert_traced_once):
+    return assert_traced_once(step)
+
+class TestClass:
+    def test_first_ok(self, of_class):
+        of_class(X, 0.1)
+
+    def test_second_bad(self, of_class):
+        of_class(X, jnp.float32(0.1))
+
+class TestNextClass:
+    def test_again_ok(self, of_class):
+        of_class(X, jnp.float32(0.1))
+
+def test_warm_from_before_bad(assert_traced_once):
+    step(X, 0.1); step(X, jnp.float32(0.1))  # warm before the guard
+    with assert_traced_once(step):
+        step(X, 0.1); step(X, jnp.float32(0.1))
+
+def test_exception_wins_bad(assert_traced_once):
+    with assert_traced_once(step):
+        step(X, 0.1); step(X, jnp.float32(0.1))
+        raise LookupError("mine")
+
+def test_expected_ok(assert_traced_once):
+    with pytest.raises(AssertionError, match="step traced 2x"):
+        with assert_traced_once(step):
+            step(X, 0.1); step(X, jnp.float32(0.1))
+
+def test_nested_bad(assert_traced_once):
+    with assert_traced_once(step):
+        step(X, 0.1)
+        with assert_traced_once(other):
+            other(X); step(X, jnp.float32(0.1)); other(X)
+"""
+
+
+def test_situations_side_by_side(run):
+    status, out = run(MANY)
+    assert status == 1
+    results = [line for line in out.splitlines() if line.startswith("FAILED")]
+    assert len(results) == MANY.count("_bad(")
+    assert all("_bad" in line for line in results), out
+    assert f"{MANY.count('_bad(')} failed, {MANY.count('_ok(') + 2} passed" in out  # one is parametrised
+    assert (
+        sum("RetraceError: step traced 2x, allowed 1: weak type (rate)" in line for line in results) == len(results) - 1
+    )
+    assert "test_exception_wins_bad - LookupError: mine" in out
+    assert "pytest_jitcache/" not in out
+
+
+def test_hypothesis_with_the_fixture(run):
+    pytest.importorskip("hypothesis")
+    status, out = run(
+        """
+        from hypothesis import given, settings, strategies as st
+
+        @settings(max_examples=5, deadline=None, database=None)
+        @given(st.floats(0, 1))
+        def test_holds(assert_traced_once, rate):
+            with assert_traced_once(step):
+                step(X, rate); step(X, rate)
+
+        @settings(max_examples=5, deadline=None, database=None)
+        @given(st.integers(2, 4))
+        def test_fails(assert_traced_once, n):
+            with assert_traced_once(step):
+                for _ in range(n):
+                    jax.jit(step.__wrapped__)(X, 0.1)
+                    step(X, jnp.float32(0.1))
+        """
+    )
+    assert status == 1
+    assert "1 failed, 1 passed" in out, out
+    assert "step traced 2x, allowed 1: weak type (rate)" in out
+
+
+def test_subtests(run):
+    if not hasattr(pytest, "Subtests"):
+        pytest.importorskip("pytest_subtests")
+    status, out = run(
+        """
+        def test_it(subtests, assert_traced_once):
+            for second in (0.1, jnp.float32(0.1), 0.2):
+                with subtests.test(rate=str(second)):
+                    with assert_traced_once(step):
+                        step(X, 0.1); step(X, second)
+        """
+    )
+    assert status == 1
+    assert out.count("RetraceError: step traced 2x, allowed 1: weak type (rate)") == 2  # the failure and the summary
+    assert "1 failed" in out or "2 failed" in out  # pytest counts a test with a failed subtest as failed too
+
+
 def test_wrap_that_is_never_called_warns(run):
     status, out = run("def test_it(assert_traced_once):\n    assert_traced_once(step)\n")
     assert status == 0
