@@ -16,6 +16,7 @@ from flake8_jitcache.definitions import last_part
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
+from flake8_jitcache.needs import needed_by_python
 from flake8_jitcache.places import describe_loop, functions_around, place_of
 from flake8_jitcache.reach import Reach, Region, Root
 from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Function, Scope, start
@@ -238,7 +239,7 @@ class Captured:
     def text(self, stale: Stale) -> str:
         """The text of a finding."""
         where = self._where(stale.change)
-        needs = self._needed_by_python(stale.read)
+        needs = needed_by_python(self._module, stale.read)
         if stale.code == "JIT204":
             remedy = "pass it as an argument, as a JAX array or a pytree"
             if stale.change.kind == "set":
@@ -268,26 +269,6 @@ class Captured:
             f"the jitted code reads the {what} `{stale.spelled}` when it is traced, and {where}: a call that is not "
             f"traced again keeps the old value; {remedy}"
         )
-
-    def _needed_by_python(self, read: ast.expr) -> str | None:
-        """What the traced code does with a value that a traced argument can't stand for: it needs a static one."""
-        for child, parent in self._source.ancestors(read):
-            field = self._source.fields[child]
-            if isinstance(parent, ast.Call):
-                if field == "func":
-                    return "calls"
-                return "counts with" if self._module.names.dotted(parent.func) == {"range"} else None
-            if field in ("test", "ifs"):
-                return "branches on"
-            if isinstance(parent, ast.Compare):
-                if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in parent.ops):
-                    return None
-            elif not (
-                isinstance(parent, (ast.BoolOp, ast.BinOp, ast.UnaryOp))
-                or (isinstance(parent, ast.Subscript) and field == "value")
-            ):
-                return None
-        return None
 
     def _where(self, change: Change) -> str:
         node = change.node

@@ -10,6 +10,7 @@ from flake8_jitcache import known
 from flake8_jitcache.definitions import method_kind
 from flake8_jitcache.jits import Creation
 from flake8_jitcache.module import Module
+from flake8_jitcache.needs import needed_by_python
 from flake8_jitcache.places import class_of, describe_loop, functions_around, is_bound_in, place_of
 from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Function, Scope
 from flake8_jitcache.targets import Target
@@ -131,7 +132,7 @@ class _Wording:
         seen: set[ast.AST] = {function}
         while pending:
             node = pending.pop(0)
-            found.called |= _called_names(node)
+            found.called |= _called_names(node) | self._needed_names(node)
             found.calls_self = found.calls_self or _calls_self(node)
             for name, bindings in self._read_from_around(node).items():
                 makers = [self._local_maker(binding) for binding in bindings]
@@ -147,6 +148,11 @@ class _Wording:
         found.calls_self = found.calls_self and "self" in found.names
         found.moving = list(dict.fromkeys(found.moving))
         return found
+
+    def _needed_names(self, within: ast.AST) -> set[str]:
+        """The names whose values some code has to know while it is traced."""
+        names = [n for n in ast.walk(within) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        return {name.id for name in names if needed_by_python(self.module, name) is not None}
 
     def _read_from_around(self, node: ast.AST) -> dict[str, list[Binding]]:
         """The names that a function or an expression reads from the functions around it, with their bindings."""

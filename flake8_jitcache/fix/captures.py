@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from flake8_jitcache.fix.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS, STATIC_POSITIONS
+from flake8_jitcache.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS, STATIC_POSITIONS
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.operands import Use, Uses

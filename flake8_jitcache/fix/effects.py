@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from flake8_jitcache.fix.array_functions import OF_ARRAYS
+from flake8_jitcache.array_functions import OF_ARRAYS
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import MUTATORS, is_constant, is_functional
 from flake8_jitcache.module import Module

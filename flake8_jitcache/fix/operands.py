@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from flake8_jitcache import known
-from flake8_jitcache.definitions import method_kind
-from flake8_jitcache.fix.array_functions import (
+from flake8_jitcache.array_functions import (
     ARRAY_ARGUMENTS,
     ARRAY_ATTRIBUTES,
     ARRAY_KEYWORDS,
@@ -22,6 +21,7 @@ from flake8_jitcache.fix.array_functions import (
     STATIC_KEYWORDS,
     STATIC_POSITIONS,
 )
+from flake8_jitcache.definitions import method_kind
 from flake8_jitcache.module import Module
 from flake8_jitcache.places import class_of
 from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
@@ -189,17 +189,10 @@ class Uses:
         """A value put into a tuple, list or dict: fine where JAX takes the whole as a tree of arrays."""
         parent = self._source.parents[node]
         if isinstance(parent, ast.Call) and isinstance(node, (ast.Tuple, ast.List)):
-            dotted = self._module.names.dotted(parent.func)
-            takes_trees = {
-                "jax.jvp",
-                "jax.numpy.stack",
-                "jax.numpy.concatenate",
-                "jax.numpy.array",
-                "jax.numpy.asarray",
-            }
-            if dotted and dotted <= takes_trees and self._source.fields[node] == "args":
-                return self._argument(node, parent, None)
-            return Use.STATIC
+            return self._argument(node, parent, None)
+        if isinstance(parent, ast.keyword) and isinstance(node, (ast.Tuple, ast.List)):
+            call = self._source.parents[parent]
+            return self._argument(node, call, parent.arg) if isinstance(call, ast.Call) else Use.STATIC
         if isinstance(parent, (ast.Return, ast.Lambda, ast.Tuple, ast.List, ast.Dict)):
             return self._of(node)
         return Use.STATIC

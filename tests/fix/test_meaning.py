@@ -487,6 +487,19 @@ FIXTURES = [
         unsafe=True,
     ),
     Fixture(
+        "arrays_in_a_carry_and_in_second_place",
+        """
+        def run(x, k, rate, key):
+            def go(v):
+                (total, _), _ = jax.lax.scan(lambda c, _: ((c[0] + c[1], c[1]), None), (v, k), None, length=3)
+                return total * jax.random.bernoulli(key, rate, (2,)) + jnp.roll(v, 1)
+            return jax.jit(go)(x)
+        """,
+        ["run(jnp.ones(2), jnp.ones(2), 0.5, jax.random.key(0))"],
+        "def _go(v, k, key, rate):",
+        unsafe=True,
+    ),
+    Fixture(
         "sum_over_a_list_of_arrays",
         """
         def run(x, terms):

@@ -1497,6 +1497,14 @@ STATIC_REMEDIES = {
     "branches": ("LEVEL", "x if LEVEL > 2 else -x", "pass `LEVEL` as a static argument, as the code branches on it"),
     "calls": ("LEVEL", "LEVEL(x)", "pass `LEVEL` as a static argument, as the code calls it"),
     "counts": ("LEVEL", "sum(x for _ in range(LEVEL + 1))", "as a static argument, as the code counts with it"),
+    "makes an array": (
+        "LEVEL",
+        "jnp.zeros((2, LEVEL + 1)) * x",
+        "as the code takes a shape, an axis or a length from it",
+    ),
+    "reduces": ("LEVEL", "x.sum(axis=LEVEL)", "as the code takes a shape, an axis or a length from it"),
+    "transforms": ("LEVEL", "jax.grad(LEVEL)(x)", "as the code calls it"),
+    "indexes": ("LEVEL", "jnp.take(x, LEVEL)", "pass `LEVEL` as an argument"),
     "computes": ("LEVEL", "x * LEVEL", "pass `LEVEL` as an argument"),
     "asks for None": ("LEVEL", "x if LEVEL is None else x * LEVEL", "pass `LEVEL` as an argument"),
 }
@@ -1506,6 +1514,7 @@ STATIC_REMEDIES = {
 def test_what_python_needs_is_to_be_static(name: str, body: str, remedy: str, text_of: Callable[[str], str]) -> None:
     source = f"""
 import jax
+import jax.numpy as jnp
 {name} = 1
 f = jax.jit(lambda x: {body})
 def set_level(value):

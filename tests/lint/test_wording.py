@@ -43,6 +43,16 @@ REMEDIES = {
         "JIT101",
         "pass `k` as an argument and `fn` as a static one",
     ),
+    "a lambda that takes a shape from a local": (
+        "def hot(x, n, k):\n    return jax.jit(lambda v: v[0] * jnp.zeros(n) + k)(x)\n",
+        "JIT101",
+        "pass `k` as an argument and `n` as a static one",
+    ),
+    "a lambda that branches on a local": (
+        "def hot(x, flag):\n    return jax.jit(lambda v: v if flag else -v)(x)\n",
+        "JIT101",
+        "pass `flag` as a static argument",
+    ),
     "a lambda that calls a local function": (
         ("def hot(x, k):\n    def shift(v):\n        return v + k\n\n    return jax.jit(lambda v: 2 * shift(v))(x)\n"),
         "JIT101",

@@ -8,13 +8,13 @@ _ELEMENTWISE = (
     "sinh cosh tanh arcsin arccos arctan arctan2 arcsinh arccosh arctanh sinc hypot minimum maximum fmin fmax where "
     "floor ceil trunc rint isnan isinf isfinite equal not_equal less less_equal greater greater_equal logical_and "
     "logical_or logical_not logical_xor real imag conj conjugate deg2rad rad2deg nan_to_num heaviside dot vdot inner "
-    "outer matmul kron cross convolve correlate polyval interp clip"
+    "outer matmul kron cross convolve correlate polyval interp clip searchsorted digitize isin"
 ).split()
 _FIRST_ONLY = (
     "sum mean std var median prod max min amax amin argmax argmin cumsum cumprod any all ptp average sort argsort "
     "transpose ravel squeeze flip fliplr flipud diag diagonal trace triu tril asarray array stack concatenate hstack "
     "vstack nansum nanmean count_nonzero atleast_1d atleast_2d zeros_like ones_like swapaxes moveaxis expand_dims "
-    "reshape take roll repeat tile"
+    "reshape repeat tile broadcast_to pad split array_split"
 ).split()
 _LINALG = "norm inv det slogdet cholesky qr svd eigh eigvalsh pinv matrix_rank".split()
 _LAX = (
@@ -25,7 +25,7 @@ _ACTIVATIONS = (
     "relu relu6 sigmoid softplus soft_sign silu swish log_sigmoid leaky_relu hard_sigmoid hard_tanh elu celu selu gelu "
     "glu softmax log_softmax standardize logsumexp"
 ).split()
-_RANDOM = "normal uniform bernoulli split fold_in categorical permutation randint gumbel exponential".split()
+_RANDOM = "normal uniform bernoulli split fold_in categorical randint gumbel exponential".split()
 
 EVERY = 99
 
@@ -33,7 +33,7 @@ EVERY = 99
 ARRAY_ARGUMENTS: dict[str, int] = {
     **{f"jax.numpy.{name}": EVERY for name in _ELEMENTWISE},
     **{f"jax.numpy.{name}": 1 for name in _FIRST_ONLY},
-    **{f"jax.numpy.{name}": 2 for name in ("quantile", "percentile", "tensordot", "allclose", "isclose", "solve")},
+    **{f"jax.numpy.{name}": 2 for name in "quantile percentile tensordot allclose isclose solve take roll take_along_axis append".split()},
     **{f"jax.numpy.linalg.{name}": 1 for name in _LINALG},
     **{f"jax.numpy.fft.{name}": 1 for name in "fft ifft rfft irfft fft2 ifft2 fftn fftshift ifftshift".split()},
     "jax.numpy.linalg.solve": 2,
@@ -41,7 +41,7 @@ ARRAY_ARGUMENTS: dict[str, int] = {
     **{f"jax.lax.{name}": EVERY for name in _LAX},
     **{f"jax.nn.{name}": 1 for name in _ACTIVATIONS},
     **{f"jax.random.{name}": 1 for name in _RANDOM},
-    "jax.random.fold_in": 2,
+    **{f"jax.random.{name}": 2 for name in "fold_in bernoulli categorical".split()},
     "jax.jvp": 3,
     "jax.vjp": EVERY,
     **{f"jax.numpy.{name}": 0 for name in "zeros ones empty eye identity arange tri".split()},
@@ -62,6 +62,11 @@ STATIC_POSITIONS: dict[str, tuple[int, ...]] = {
     "jax.lax.fori_loop": (0, 1),
     "jax.lax.dynamic_slice": (2,),
     "jax.lax.top_k": (1,),
+    "jax.lax.dynamic_slice_in_dim": (2, 3),
+    "jax.lax.broadcast": (1,),
+    "jax.lax.broadcast_in_dim": (1, 2),
+    "jax.lax.reshape": (1,),
+    "jax.image.resize": (1,),
     "jax.ops.segment_sum": (2,),
 }
 STATIC_KEYWORDS = frozenset(
@@ -86,5 +91,9 @@ ARRAY_METHODS: dict[str, int] = {
     ),
     "clip": 2, "dot": 1, "set": 1, "add": 1, "subtract": 1, "multiply": 1, "divide": 1, "power": 1,
 }  # fmt: skip
+# Methods of an array whose arguments are shapes, axes and dtypes.
+SHAPE_METHODS = frozenset(
+    "sum mean std var prod max min any all cumsum argmax argmin reshape astype swapaxes transpose squeeze".split()
+)
 # `x.shape` is read off the array that is passed, not passed itself.
 OF_ARRAYS = STATIC_ATTRIBUTES | ARRAY_ATTRIBUTES | ARRAY_METHODS.keys()
