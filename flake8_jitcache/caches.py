@@ -65,19 +65,25 @@ class Caches:
         found = self._remembering.get(decorator)
         if found is None:
             self._remembering[decorator] = False  # a decorator under itself is no cache
-            found = self._remembering[decorator] = any(self._keeps_result(node) for node in ast.walk(decorator))
+            nodes = list(ast.walk(decorator))
+            looks_first = any(isinstance(node, (ast.If, ast.IfExp, ast.Try)) for node in nodes)
+            found = any((looks_first and self._keeps_result(node)) or self._hands_to_cache(node) for node in nodes)
+            self._remembering[decorator] = found
         return found
 
     def _keeps_result(self, node: ast.AST) -> bool:
-        """Whether a node of a decorator stores a result of the decorated function where the next call finds it, or
-        hands that function to a cache."""
+        """Whether a node of a decorator stores a result of the decorated function where the next call finds it."""
         if isinstance(node, ast.Assign):
             return any(self._outlives_call(target) for target in node.targets) and self._is_result(node.value)
         if isinstance(node, ast.Call):
-            if self._names.dotted(node.func) & {"setattr"}:
-                return bool(node.args) and self._is_result(node.args[-1])
-            return bool(node.args) and self._is_decorated(node.args[0]) and self.is_cache(node.func)
+            return bool(self._names.dotted(node.func) & {"setattr"} and node.args) and self._is_result(node.args[-1])
         return False
+
+    def _hands_to_cache(self, node: ast.AST) -> bool:
+        """Whether a node of a decorator hands the decorated function to a cache."""
+        if not isinstance(node, ast.Call) or not node.args:
+            return False
+        return self._is_decorated(node.args[0]) and self.is_cache(node.func)
 
     def _outlives_call(self, target: ast.expr) -> bool:
         """Whether a target is an item of something that lives longer than the call, or a name of a function around."""

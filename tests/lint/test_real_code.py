@@ -369,6 +369,19 @@ def noted(fn):
 @noted
 def quantity(x):
     return jax.jit(lambda v: v * 2)(x)  # expect: JIT101
+== a decorator that collects results
+def collected(fn):
+    results = {}
+
+    def wrapper(name, *args):
+        results[name] = fn(*args)
+        return results[name]
+
+    return wrapper
+
+@collected
+def quantity(x):
+    return jax.jit(lambda v: v * 2)(x)  # expect: JIT101
 == joblib memory
 import jax
 from joblib import Memory
