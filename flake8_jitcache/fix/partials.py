@@ -122,6 +122,7 @@ def _stable(document: Document, target: ast.expr) -> list[ast.Name]:
 
 def _bound(document: Document, partial: ast.Call, function: Function | None) -> list[Bound]:
     found = []
+    called = _called_by_jax(document, partial.args[0])
     positional = [] if function is None else [p.arg for p in (*function.args.posonlyargs, *function.args.args)]
     if isinstance(function, DEFINITIONS) and function.decorator_list:
         function = None
@@ -129,12 +130,21 @@ def _bound(document: Document, partial: ast.Call, function: Function | None) -> 
         if isinstance(argument, ast.Starred):
             raise Refused("the partial binds `*`")
         name = positional[index] if index < len(positional) else ""
-        found.append(Bound(argument, index, name, _use(document, argument, function, name)))
+        use = Use.CALLED if index in called else _use(document, argument, function, name)
+        found.append(Bound(argument, index, name, use))
     for keyword in partial.keywords:
         if keyword.arg is None:
             raise Refused("the partial binds `**`")
         found.append(Bound(keyword.value, None, keyword.arg, _use(document, keyword.value, function, keyword.arg)))
     return found
+
+
+def _called_by_jax(document: Document, target: ast.expr) -> tuple[int, ...]:
+    """The positions at which a function of JAX takes functions."""
+    dotted = document.module.names.dotted(target)
+    if dotted & (known.TRANSFORMS | {"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map"}):
+        return (0,)
+    return next((known.CONTROL_FLOW[name] for name in dotted if name in known.CONTROL_FLOW), ())
 
 
 def _use(document: Document, value: ast.expr, function: Function | None, name: str) -> Use:
@@ -184,6 +194,8 @@ def _assumptions(document: Document, bound: list[Bound], target: ast.expr) -> li
                 f"`{written}` holds arrays and numbers only, and `{ast.unparse(target)}` decides no shape or control "
                 "flow by it"
             )
+        elif one.use is Use.CALLED:
+            result.append(f"`{written}` is hashable and compares equal from call to call")
         elif one.is_static:
             result.append(f"`{written}` is hashable")
     return result

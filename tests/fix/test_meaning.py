@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from meaning import assert_same_meaning
+from meaning import assert_same, assert_same_meaning, load, run
 
 from flake8_jitcache.codes import CODES
 from flake8_jitcache.fix.rounds import Outcome, repair
@@ -529,6 +529,21 @@ def test_fixed_module_means_the_same(fixture: Fixture, tmp_path: Path) -> None:
     assert fixture.has in done.text
     assert_same_meaning(fixture.text, done.text, fixture.calls, tmp_path)
     assert fix(done.text, unsafe=fixture.unsafe).text == done.text
+
+
+def test_a_function_bound_to_a_function_of_jax_is_static(tmp_path: Path) -> None:
+    source = """
+    def double(x):
+        return 2 * x
+
+    def run(tree, fn):
+        return jax.jit(functools.partial(jax.tree.map, fn))(tree)
+    """
+    before = HEAD + dedent(source).strip("\n") + "\n"
+    after = fix(before, unsafe=True).text
+    assert "jax.jit(jax.tree.map, static_argnums=0)" in after
+    call = "run({'a': jnp.ones(2)}, double)"
+    assert_same(run(load(before, tmp_path), call), run(load(after, tmp_path), call))
 
 
 @pytest.mark.parametrize("fixture", [f for f in FIXTURES if f.unsafe], ids=[f.name for f in FIXTURES if f.unsafe])

@@ -288,6 +288,13 @@ REFUSED = {
 }
 
 ASSUMES = {
+    "partial_of_a_loop_with_a_function": (
+        """
+        def step(x, body):
+            return jax.jit(functools.partial(jax.lax.scan, body))(x, x)
+        """,
+        "`body` is hashable and compares equal from call to call",
+    ),
     "prints": (
         """
         def step(x):
