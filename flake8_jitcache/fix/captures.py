@@ -113,8 +113,8 @@ def _path(document: Document, load: ast.Name, *, of_arrays: bool) -> ast.expr:
     node: ast.expr = load
     parent = source.parents[node]
     while isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load):
-        if of_arrays and parent.attr in OF_ARRAYS:
-            break
+        if (of_arrays and parent.attr in OF_ARRAYS) or parent.attr == "at":
+            break  # `x.at` alone is nothing that a jit takes
         around = source.parents[parent]
         if isinstance(around, ast.Call) and around.func is parent:
             if parent.attr in ARRAY_METHODS and not (node is load and _is_receiver(document, load)):

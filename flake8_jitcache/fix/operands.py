@@ -7,7 +7,7 @@ into, until JAX takes it as an array, or Python needs to know what it is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from flake8_jitcache import known
@@ -45,6 +45,13 @@ def _is_static(node: ast.expr, call: ast.Call, keyword: str | None, dotted: froz
     if keyword is not None:
         return keyword in STATIC_KEYWORDS and any(name.startswith("jax.") for name in dotted)
     return node in call.args and any(call.args.index(node) in STATIC_POSITIONS.get(name, ()) for name in dotted)
+
+
+def _is_update(parents: Mapping[ast.AST, ast.AST], node: ast.Attribute) -> bool:
+    """Whether an attribute is the `at` of `x.at[i].set(v)`, which arrays of JAX alone have."""
+    item = parents[node]
+    method = parents[item]
+    return node.attr == "at" and isinstance(item, ast.Subscript) and isinstance(method, ast.Attribute)
 
 
 class Uses:
@@ -206,7 +213,7 @@ class Uses:
             return Use.CALLED
         proved = self._proved  # what others have such an attribute of, too, proves nothing of its owner
         found = Use.ARRAY if node.attr == "at" else self._of(parent if method else node)  # type: ignore[arg-type]
-        self._proved = proved
+        self._proved = proved or _is_update(self._source.parents, node)
         return found
 
     # ---------------------------------------------------------------- into calls

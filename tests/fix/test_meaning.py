@@ -500,6 +500,15 @@ FIXTURES = [
         unsafe=True,
     ),
     Fixture(
+        "array_that_is_updated",
+        """
+        def run(x, start):
+            return jax.jit(lambda v: v + start.at[0].set(5.0))(x)
+        """,
+        ["run(jnp.ones(2), jnp.zeros(2))"],
+        "def _run(v, start):",
+    ),
+    Fixture(
         "sum_over_a_list_of_arrays",
         """
         def run(x, terms):
