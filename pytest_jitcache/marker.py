@@ -18,20 +18,18 @@ from pytest_jitcache.places import OURS
 __tracebackhide__ = True
 
 
+_ARGUMENTS = {"max_traces", "per", "max_compiles", "info"}
+
+
 class MarkedBlock:
     """One marker on one test: its call phase is the block."""
 
     def __init__(self, mark: pytest.Mark, item: pytest.Item) -> None:
-        functions = tuple(resolve(name, item) for name in mark.args)
-        try:
-            self.guard = Guard(functions, **mark.kwargs)
-        except TypeError as error:
-            if "unexpected keyword argument" not in str(error):
-                raise
-            wrong = str(error).rpartition(" ")[2]
+        for wrong in mark.kwargs.keys() - _ARGUMENTS:
             raise TypeError(
-                f"the mark traced_once has no argument {wrong}; it takes max_traces, per, max_compiles and info."
-            ) from None
+                f"the mark traced_once has no argument {wrong!r}; it takes max_traces, per, max_compiles and info."
+            )
+        self.guard = Guard(tuple(resolve(name, item) for name in mark.args), **mark.kwargs)
         self.code = code_of(item)
 
     def start(self) -> None:
