@@ -33,12 +33,23 @@ _VIEWS = frozenset({"eval_shape", "as_text", "cost_analysis", "memory_analysis",
                     "__wrapped__", "__name__", "__doc__", "_cache_size", "in_tree", "out_tree", "jaxpr"})  # fmt: skip
 
 
+class Field(NamedTuple):
+    """A field of a record (a named tuple or a dataclass of this file), and the other ones."""
+
+    name: str
+    others: frozenset[str]
+
+
+# Where a value is in a tuple or in a record.
+Item = int | Field
+
+
 class Returned(NamedTuple):
     """A function that gives a value to its caller, or a closure that calls it: then `loops` tells whether that closure
-    calls it in a loop. `item` is its index in a returned tuple."""
+    calls it in a loop. `item` is its place in a returned tuple or record."""
 
     function: Function
-    item: int | None = None
+    item: Item | None = None
     loops: bool = False
 
 
@@ -94,13 +105,10 @@ class Fates:
         self._definitions = definitions
         self._caches = caches
 
-    def of(self, node: ast.expr, index: int | None = None) -> Fate:
-        """The fate of the value of an expression (or of one item of it, where it is a tuple)."""
+    def of(self, node: ast.expr, item: Item | None = None) -> Fate:
+        """The fate of the value of an expression (or of one item of it, where it is a tuple or a record)."""
         walk = _Walk(node)
-        if index is None:
-            self._value(node, walk)
-        else:
-            self._item(node, index, walk)
+        self._read(node, walk, item)
         return walk.fate
 
     def of_definition(self, definition: Definition, decorator: ast.expr) -> Fate:
@@ -133,15 +141,22 @@ class Fates:
 
     # ---------------------------------------------------------------- values
 
-    def _value(self, node: ast.expr, walk: _Walk, index: int | None = None, part: int | None = None) -> None:
-        """Follow the value of an expression to where its parent takes it: the item `index` of a tuple, or `part` of
-        each item of what is looped over (`zip`, `enumerate`, `items`)."""
+    def _read(self, node: ast.expr, walk: _Walk, item: Item | None) -> None:
+        """Follow the value of an expression, or one item of it."""
+        if item is None:
+            self._value(node, walk)
+        else:
+            self._item(node, item, walk)
+
+    def _value(self, node: ast.expr, walk: _Walk, item: Item | None = None, part: int | None = None) -> None:
+        """Follow the value of an expression to where its parent takes it: as the `item` of a tuple or a record, or as
+        `part` of each item of what is looped over (`zip`, `enumerate`, `items`)."""
         if len(walk.seen) > _STEPS:
             walk.fate.kept.append(node)
             return
-        if (node, index) in walk.seen:
+        if (node, item) in walk.seen:
             return
-        walk.seen.add((node, index))
+        walk.seen.add((node, item))
         source = self._source
         parent = source.parents[node]
         place = source.fields[node]
@@ -165,10 +180,10 @@ class Fates:
             if isinstance(parent, ast.NamedExpr):
                 self._value(parent, walk)
         elif isinstance(parent, ast.Return):
-            self._returned(parent, index, walk)
+            self._returned(parent, item, walk)
         elif isinstance(parent, ast.Lambda):
             if place == "body":
-                self._given_back(parent, index, walk)
+                self._given_back(parent, item, walk)
             else:
                 self._value(parent, walk)  # a default lives as long as its function
         elif isinstance(parent, DEFINITIONS):
@@ -185,7 +200,7 @@ class Fates:
                 for target in assigned.targets:
                     self._assigned(target.elts[number], node, walk)  # type: ignore[attr-defined]
             else:
-                self._value(parent, walk, index=parent.elts.index(node))
+                self._value(parent, walk, parent.elts.index(node))
         elif isinstance(parent, (ast.List, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Starred, ast.Await)):
             if isinstance(parent, ast.IfExp) and place == "test":
                 return
@@ -213,46 +228,39 @@ class Fates:
             walk.fate.passed.append(parent)
         # Everything else looks at the value (a comparison, a test, an expression statement) and lets it go.
 
-    def _item(self, node: ast.expr, index: int, walk: _Walk) -> None:
-        """Follow one item of a tuple that an expression gives."""
+    def _item(self, node: ast.expr, item: Item, walk: _Walk) -> None:
+        """Follow one item of what an expression gives: of a tuple, or a field of a record."""
         parent = self._source.parents[node]
         if isinstance(parent, ast.Await):
-            self._item(parent, index, walk)
-            return
-        if isinstance(parent, ast.Return):
-            self._returned(parent, index, walk)
-            return
-        if isinstance(parent, ast.Assign):
+            self._item(parent, item, walk)
+        elif isinstance(parent, ast.Return):
+            self._returned(parent, item, walk)
+        elif isinstance(parent, ast.Assign):
             for target in parent.targets:
                 if isinstance(target, (ast.Tuple, ast.List)):
-                    if any(isinstance(e, ast.Starred) for e in target.elts[: index + 1]) or index >= len(target.elts):
-                        walk.fate.kept.append(target)
-                    else:
-                        self._assigned(target.elts[index], node, walk)
+                    self._unpacked(target, item, node, walk)
                 elif isinstance(target, ast.Name):
                     for binding in self._source.bound_at(target):
-                        self._items_of_binding(binding, index, walk)
+                        self._binding(binding, walk, item)
                 else:
                     walk.fate.kept.append(target)
-            return
-        if isinstance(parent, ast.Subscript) and self._source.fields[node] == "value":
-            chosen = parent.slice
-            if isinstance(chosen, ast.Constant) and chosen.value != index:
-                return
-            self._value(parent, walk)
-            return
-        self._value(node, walk)
+        elif isinstance(parent, ast.Subscript) and self._source.fields[node] == "value":
+            if not isinstance(parent.slice, ast.Constant) or parent.slice.value == item:
+                self._value(parent, walk)
+        elif isinstance(parent, ast.Attribute) and isinstance(item, Field):
+            if parent.attr == item.name:
+                self._value(parent, walk)
+            elif parent.attr not in item.others:
+                walk.fate.kept.append(parent)  # a method of the record
+        else:
+            self._value(node, walk, item)
 
-    def _items_of_binding(self, binding: Binding, index: int, walk: _Walk) -> None:
-        for load in self._loads(binding, walk):
-            parent = self._source.parents[load]
-            if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
-                if parent.slice.value == index:
-                    self._value(parent, walk)
-            elif isinstance(parent, ast.Assign) and isinstance(parent.targets[0], (ast.Tuple, ast.List)):
-                self._item(load, index, walk)
-            else:
-                self._value(load, walk)
+    def _unpacked(self, target: ast.Tuple | ast.List, item: Item, node: ast.expr, walk: _Walk) -> None:
+        first = [] if isinstance(item, Field) else target.elts[: item + 1]
+        if isinstance(item, Field) or len(first) <= item or any(isinstance(e, ast.Starred) for e in first):
+            walk.fate.kept.append(target)
+        else:
+            self._assigned(first[-1], node, walk)
 
     # ---------------------------------------------------------------- names
 
@@ -278,11 +286,11 @@ class Fates:
         names = [n for n in ast.walk(target) if isinstance(n, ast.Name)]
         return [b for name in names for b in self._source.bound_at(name)]
 
-    def _binding(self, binding: Binding, walk: _Walk) -> None:
-        """Follow all that may read a binding."""
-        if binding in walk.seen:
+    def _binding(self, binding: Binding, walk: _Walk, item: Item | None = None) -> None:
+        """Follow all that may read a binding, or an item of it."""
+        if (binding, item) in walk.seen:
             return
-        walk.seen.add(binding)
+        walk.seen.add((binding, item))
         scope = binding.scope
         if scope.kind == "class":
             walk.fate.kept.append(binding.node)
@@ -299,7 +307,7 @@ class Fates:
             walk.fate.kept.append(binding.node)  # a nonlocal of a function around: it outlives this call
             return
         for load in self._loads(binding, walk):
-            self._load(load, binding, walk)
+            self._load(load, binding, walk, item)
 
     def _loads(self, binding: Binding, walk: _Walk) -> Iterator[ast.Name]:
         """The loads of a binding, as far as the walk goes."""
@@ -309,12 +317,12 @@ class Fates:
                 return
             yield load
 
-    def _load(self, load: ast.Name, binding: Binding, walk: _Walk) -> None:
+    def _load(self, load: ast.Name, binding: Binding, walk: _Walk, item: Item | None = None) -> None:
         """Follow one load of a name, in the same function or in one that closes over it."""
         owner = binding.scope.function
         inner = self._source.scopes[load].function
         if inner is owner:
-            self._value(load, walk)
+            self._read(load, walk, item)
             return
         # A closure: the function directly inside the owner that holds the load has the fate that counts.
         closure: Function | None = inner
@@ -325,12 +333,12 @@ class Fates:
         if closure is None or binding.scope.kind == "module":
             walk.fate.kept.append(load)
             return
-        self._closure(closure, load, walk)
+        self._closure(closure, load, walk, item)
 
-    def _closure(self, closure: Function, load: ast.Name, walk: _Walk) -> None:
+    def _closure(self, closure: Function, load: ast.Name, walk: _Walk, item: Item | None) -> None:
         """A value that a nested function reads: kept if that function is, called where that function is called."""
         inside = walk.within()
-        self._value(load, inside)
+        self._read(load, inside, item)
         around = walk.within()
         if isinstance(closure, ast.Lambda):
             self._value(closure, around)
@@ -450,7 +458,32 @@ class Fates:
             for function in functions:
                 self._into_parameter(node, call, keyword, function, walk)
             return
+        field = self._field(node, call, keyword)
+        if field is not None:
+            self._item(call, field, walk)
+            return
         fate.passed.append(call)
+
+    def _field(self, node: ast.expr, call: ast.Call, keyword: ast.keyword | None) -> Field | None:
+        """The field that an argument becomes, where a call makes a record of this file."""
+        cls = self._definitions.class_of_call(call)
+        if cls is None or not self._is_record(cls):
+            return None
+        names = [s.target.id for s in cls.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)]
+        given = call.args.index(node) if keyword is None and node in call.args else None
+        if any(isinstance(a, ast.Starred) for a in call.args) or (given is not None and given >= len(names)):
+            return None
+        name = names[given] if given is not None else keyword.arg if keyword is not None else None
+        return Field(name, frozenset(names)) if name in names and name is not None else None
+
+    def _is_record(self, cls: ast.ClassDef) -> bool:
+        """Whether a class is a plain named tuple or dataclass: what it is given, it holds."""
+        if any(isinstance(s, DEFINITIONS) and s.name in ("__init__", "__post_init__", "__new__") for s in cls.body):
+            return False
+        made_by = {self._names.dotted(d.func if isinstance(d, ast.Call) else d) for d in cls.decorator_list}
+        if any(dotted & known.RECORD_DECORATORS for dotted in made_by):
+            return not cls.bases
+        return any("typing.NamedTuple" in self._names.dotted(base) for base in cls.bases)
 
     def _into_parameter(
         self, node: ast.expr, call: ast.Call, keyword: ast.keyword | None, function: Function, walk: _Walk
@@ -564,13 +597,13 @@ class Fates:
                 else:
                     walk.fate.kept.append(load)
 
-    def _returned(self, node: ast.Return, index: int | None, walk: _Walk) -> None:
+    def _returned(self, node: ast.Return, item: Item | None, walk: _Walk) -> None:
         for function in _functions_from(self._source, node):
-            self._given_back(function, index, walk)
+            self._given_back(function, item, walk)
             return
 
-    def _given_back(self, function: Function, index: int | None, walk: _Walk) -> None:
-        walk.fate.returned.append(Returned(function, index))
+    def _given_back(self, function: Function, item: Item | None, walk: _Walk) -> None:
+        walk.fate.returned.append(Returned(function, item))
 
     def _is_shell(self, decorator: ast.expr) -> bool:
         """Whether a decorator gives back what it decorates, or a shell that calls it."""

@@ -220,6 +220,10 @@ TRACING = re.compile(
     r"haiku\.transform\w*|numpyro\.infer\.(?!Predictive)[A-Z]\w*|(diffrax|optimistix|jaxopt|jax\.experimental\.ode)\.[\w.]*"
 )
 
+RECORD_DECORATORS = frozenset(
+    {"dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass", "attrs.define", "attrs.frozen", "attr.s"}
+)
+
 # Mutable things, by the dotted name of what makes them.
 NUMPY_ARRAYS = frozenset(
     f"numpy.{name}"

@@ -41,9 +41,9 @@ class Lifetimes:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.factories: dict[Function, list[tuple[Creation, Target, int | None]]] = {}
         self.all = list(self._direct())
         self._through_factories()
+        self._share_fates()
 
     def _direct(self) -> Iterator[Lifetime]:
         module = self.module
@@ -66,11 +66,19 @@ class Lifetimes:
                 if (lifetime.creation.node, to) in seen or self._is_kept_by(to.function):
                     continue
                 seen.add((lifetime.creation.node, to))
-                self.factories.setdefault(to.function, []).append((lifetime.creation, lifetime.target, to.item))
                 for use in self._products(to.function):
                     made = self._product(use, to, lifetime)
                     self.all.append(made)
                     pending.append(made)
+
+    def _share_fates(self) -> None:
+        """Where one of the functions that a call of a factory gives is kept or looped over, so is the call."""
+        products = [it for it in self.all if it.factory is not None]
+        lasting = {it.node for it in products if it.fate.outlives or it.fate.looped}
+        for it in products:
+            if it.node in lasting:
+                it.fate.looped += it.fate.calls
+                it.fate.calls.clear()
 
     def _is_kept_by(self, function: Function) -> bool:
         """Whether what a function returns is made once per key, or inside a trace."""

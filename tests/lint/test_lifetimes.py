@@ -340,6 +340,167 @@ def make(k):
 
 if __name__ == "__main__":
     print(make(3)(1.0))
+== of a tuple that a global or an inner function keeps
+PAIR = None
+
+
+def pair(k):
+    return jax.jit(lambda v: v), jax.jit(lambda v: v * k)  # opt-in: JIT192 JIT192
+
+
+def hot(x):
+    global PAIR
+    if PAIR is None:
+        PAIR = pair(3)
+    return PAIR[1](x)
+
+
+def make(k):
+    both = pair(k)
+    alias = both
+
+    def run(x):
+        return alias[1](x)
+
+    return run
+
+
+def cold(x):
+    both = pair(3)  # expect: JIT106
+    return both[1](x)
+
+
+def again(x):
+    both = pair(3)  # expect: JIT106
+    alias = both
+    first, second = alias
+    return second(x)
+== of a named tuple or a dataclass, called and dropped
+import dataclasses
+from typing import Callable, NamedTuple
+
+import jax
+
+
+class Transform(NamedTuple):
+    init: Callable
+    update: Callable
+
+    def both(self, x):
+        return self.update(self.init(x))
+
+
+@dataclasses.dataclass(frozen=True)
+class Ops:
+    name: str
+    step: Callable = None
+
+
+def sgd(rate):
+    def update(g):
+        return -rate * g
+
+    return Transform(jax.jit(lambda p: p), update=jax.jit(update))  # opt-in: JIT192 JIT192
+
+
+def make_ops(k):
+    ops = Ops("scale", step=jax.jit(lambda v: v * k))  # opt-in: JIT192
+    return ops
+
+
+def hot(x):
+    return make_ops(3).step(x)  # expect: JIT106
+
+
+def update(g):
+    tx = sgd(0.1)  # expect: JIT106
+    return tx.update(g)
+
+
+def train(p, batches):
+    tx = sgd(0.1)  # opt-in: JIT191
+    state = tx.init(p)
+    for g in batches:
+        state = tx.update(g)
+    return state
+
+
+def fit(p, batches):
+    tx = sgd(0.1)  # opt-in: JIT191
+    for g in batches:
+        p = tx.update(g)
+    return p
+== of a named tuple or a dataclass, kept, passed on, or of which nothing is seen
+import dataclasses
+from typing import Callable, NamedTuple
+
+import jax
+from elsewhere import run
+
+
+class Transform(NamedTuple):
+    init: Callable
+    update: Callable
+
+    def both(self, x):
+        return self.update(self.init(x))
+
+
+@dataclasses.dataclass
+class Ops:
+    step: Callable
+
+    def __post_init__(self):
+        self.step = jax.jit(self.step)
+
+
+def sgd(rate):
+    return Transform(jax.jit(lambda p: p), jax.jit(lambda g: -rate * g))
+
+
+def make_ops(k):
+    return Ops(step=jax.jit(lambda v: v * k))
+
+
+TX = sgd(0.1)
+
+
+class Agent:
+    def __init__(self):
+        self.tx = sgd(0.1)
+        self.update = sgd(0.2).update
+
+
+def hot(x):
+    return run(sgd(0.1), x)
+
+
+def cold(x):
+    return sgd(0.1).both(x)
+
+
+def make_slow(x):
+    return sgd(0.1)._replace(init=None)
+
+
+class Keeper:
+    def reset(self, p):
+        tx = sgd(0.1)
+        self.update = tx.update
+        return tx.init(p)
+
+
+def closed(x):
+    tx = sgd(0.1)
+
+    def step(g):
+        return tx.update(g)
+
+    return step
+
+
+def named(x):
+    return sgd(0.1).update.__name__, sgd(0.1).name
 == of a function that loops over the jit
 def make(k):
     @jax.jit  # opt-in: JIT192
@@ -383,7 +544,7 @@ def hot(x):
 
 
 def other(x):
-    train, epoch, step = make_more(3)  # expect: JIT106
+    train, epoch, step = make_more(3)  # opt-in: JIT191
     return train(step(x))
 == called inside a trace
 def make(k):
