@@ -47,6 +47,23 @@ def _is_static(node: ast.expr, call: ast.Call, keyword: str | None, dotted: froz
     return node in call.args and any(call.args.index(node) in STATIC_POSITIONS.get(name, ()) for name in dotted)
 
 
+def _is_pow_of_arrays(node: ast.expr, power: ast.BinOp) -> bool:
+    """Whether a power of numbers is the same for JAX as for Python: `2**-1` is 0 in whole numbers of JAX."""
+    if any(map(_is_float, (power.left, power.right))):
+        return True
+    return node is power.left and isinstance(power.right, ast.Constant) and isinstance(power.right.value, int)
+
+
+def _is_float(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, float)
+    if isinstance(node, ast.UnaryOp):
+        return _is_float(node.operand)
+    return isinstance(node, ast.BinOp) and (
+        isinstance(node.op, ast.Div) or _is_float(node.left) or _is_float(node.right)
+    )
+
+
 def _is_update(parents: Mapping[ast.AST, ast.AST], node: ast.Attribute) -> bool:
     """Whether an attribute is the `at` of `x.at[i].set(v)`, which arrays of JAX alone have."""
     item = parents[node]
@@ -141,6 +158,8 @@ class Uses:
         if isinstance(other, (ast.List, ast.Tuple, ast.JoinedStr)) or (
             isinstance(other, ast.Constant) and isinstance(other.value, (str, bytes))
         ):
+            return Use.STATIC
+        if isinstance(parent.op, ast.Pow) and not self._is_traced(other) and not _is_pow_of_arrays(node, parent):
             return Use.STATIC
         self._proved = True
         return Use.ARRAY if self._is_traced(other) else self._of(parent)

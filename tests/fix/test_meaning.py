@@ -500,6 +500,15 @@ FIXTURES = [
         unsafe=True,
     ),
     Fixture(
+        "powers_that_are_the_same_traced",
+        """
+        def run(x, k, db):
+            return jax.jit(lambda v: v * k**2 + 10 ** (db / 20) + 0.5**k + v**k + k**-0.5)(x)
+        """,
+        ["run(jnp.ones(2), 3, 6)", "run(jnp.ones(2), 3.5, 6.5)"],
+        "def _run(v, k, db):",
+    ),
+    Fixture(
         "array_that_is_updated",
         """
         def run(x, start):

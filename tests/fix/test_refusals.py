@@ -288,6 +288,20 @@ REFUSED = {
 }
 
 ASSUMES = {
+    "power_of_two_captured_numbers": (
+        """
+        def step(x, base, n):
+            return jax.jit(lambda v: v * base**n)(x)
+        """,
+        "`base` is hashable, and that `n` is hashable",
+    ),
+    "power_of_a_literal": (
+        """
+        def step(x, n):
+            return jax.jit(lambda v: v * 10**n)(x)
+        """,
+        "`n` is hashable",
+    ),
     "partial_of_a_loop_with_a_function": (
         """
         def step(x, body):
