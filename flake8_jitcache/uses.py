@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from flake8_jitcache import known
@@ -91,13 +92,20 @@ class Uses:
         """Whether an attribute is a lookup of a method."""
         return self._definitions.method_of(attribute) is method
 
-    def calls_of_instances(self, method: Definition) -> Iterator[ast.expr]:
+    def calls_of_instances(self, method: Definition) -> list[ast.expr]:
         """What is called in the file where an object is called whose `__call__` a method is."""
+        return self._called_instances.get(method, [])
+
+    @cached_property
+    def _called_instances(self) -> dict[Definition, list[ast.expr]]:
+        found: dict[Definition, list[ast.expr]] = {}
         for call in self._source.calls:
             if isinstance(call.func, (ast.Name, ast.Call)) and not self._definitions.is_class(call.func):
                 owner = self._definitions.class_behind(call.func)
-                if owner is not None and self._definitions.method(owner, "__call__") is method:
-                    yield call.func
+                method = None if owner is None else self._definitions.method(owner, "__call__")
+                if method is not None:
+                    found.setdefault(method, []).append(call.func)
+        return found
 
     def is_bound(self, attribute: ast.expr, method: Definition) -> bool:
         """Whether a lookup of a method gives it bound to an object."""
