@@ -577,7 +577,7 @@ import jax
 class Ops:
     step: object
 def hot(x):
-    ops = Ops(jax.jit(lambda v: v))
+    ops = Ops(jax.jit(lambda v: v))  # expect: JIT101
     return ops.step(x)
 == class with jit in init built per call
 class Model:
