@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import ClassVar
@@ -18,12 +19,12 @@ class Calls:
 
     Args:
         codes: the code objects.
-        called: called with the frame of each run that is noticed. On 3.10 and 3.11 it answers whether to look on.
+        called: a method, called with the frame of each run that is noticed. On 3.10 and 3.11 it answers whether to look on.
     """
 
     def __init__(self, codes: frozenset[CodeType], called: Callable[[FrameType], bool]) -> None:
         self._codes = codes
-        self._called = called
+        self._called = weakref.WeakMethod(called, lambda _: self.stop())  # who listens no more need not be kept alive
         self._running = False
 
     def start(self) -> None:
@@ -45,7 +46,8 @@ class Calls:
             _Profile.remove(self)
 
     def _started(self, frame: FrameType) -> None:
-        if self._running and not self._called(frame):
+        called = self._called()
+        if self._running and (called is None or not called(frame)):
             self.stop()
 
     def profile(self, frame: FrameType) -> None:

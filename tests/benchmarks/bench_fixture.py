@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,28 +23,30 @@ from pytest_jitcache import traced_once
 X = jnp.ones(8)
 
 
+PARAMS = {f"layer{n}": {"kernel": jnp.ones((8, 8)), "bias": jnp.ones(8)} for n in range(3)}
+
+
 @jax.jit
 def step(x: jax.Array) -> jax.Array:
+    """As cheap to call as a jitted function can be, so that what a guard adds shows most."""
     return x * 2
 
 
+@jax.jit
+def update(params: dict[str, dict[str, jax.Array]], x: jax.Array) -> dict[str, dict[str, jax.Array]]:
+    """A step of training, as to its arguments."""
+    return jax.tree.map(lambda leaf: leaf - 0.1 * x[0], params)
+
+
 def seconds(run: Callable[[], object], times: int) -> float:
+    """Of this thread's own work, so that what else the machine does counts as little as possible."""
     gc.disable()
-    began = time.perf_counter()
+    began = time.thread_time()
     for _ in range(times):
         run()
-    ended = time.perf_counter()
+    ended = time.thread_time()
     gc.enable()
     return ended - began
-
-
-def ratio(with_guard: Callable[[], object], without: Callable[[], object], times: int = 300, turns: int = 600) -> float:
-    """The ratio of the best of many short turns, taken alternately, so that other work on the machine does not count."""
-    best = [float("inf"), float("inf")]
-    for _ in range(turns):
-        for side, run in enumerate((with_guard, without)):
-            best[side] = min(best[side], seconds(run, times))
-    return best[0] / best[1]
 
 
 def warm_call_in_block() -> float:
@@ -61,17 +62,38 @@ def warm_call_in_block() -> float:
     return best[0] / best[1]
 
 
-def warm_call_wrapped() -> float:
-    wrapped = traced_once(step)
-    wrapped(X)
-    return ratio(lambda: wrapped(X), lambda: step(X))
-
-
-def bare_closure() -> float:
+def in_a_closure(function: Callable[..., object]) -> Callable[..., object]:
     def closure(*args: object, **kwargs: object) -> object:
-        return step(*args, **kwargs)
+        return function(*args, **kwargs)
 
-    return ratio(lambda: closure(X), lambda: step(X))
+    return closure
+
+
+def warm_calls() -> dict[str, float]:
+    """Ratios of a warm call in other forms to the bare one, of two functions, all in turn in one run."""
+
+    def plain(x: jax.Array) -> jax.Array:
+        return step(x)
+
+    wrapped, wrapped_update, wrapped_plain = traced_once(step), traced_once(update), traced_once(plain)
+    closure, closure_update, closure_plain = in_a_closure(step), in_a_closure(update), in_a_closure(plain)
+    sides: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        "wrap form": (lambda: wrapped(X), lambda: step(X)),
+        "a bare closure": (lambda: closure(X), lambda: step(X)),
+        "wrap form, training step": (lambda: wrapped_update(PARAMS, X), lambda: update(PARAMS, X)),
+        "a bare closure, training step": (lambda: closure_update(PARAMS, X), lambda: update(PARAMS, X)),
+        "wrap form, plain function": (lambda: wrapped_plain(X), lambda: plain(X)),
+        "a bare closure, plain function": (lambda: closure_plain(X), lambda: plain(X)),
+    }
+    best = {name: [float("inf"), float("inf")] for name in sides}
+    for pair in sides.values():
+        for run in pair:
+            run()
+    for _ in range(300):
+        for name, pair in sides.items():
+            for side, run in enumerate(pair):
+                best[name][side] = min(best[name][side], seconds(run, 200))
+    return {name: with_guard / without for name, (with_guard, without) in best.items()}
 
 
 def trace_of_200_operations() -> float:
@@ -95,17 +117,33 @@ def trace_of_200_operations() -> float:
     return best[0] / best[1]
 
 
-def ten_thousand_traces() -> tuple[float, float]:
-    """The time per trace of the last thousand of 10000 against the first, and what the guard adds a trace (ms)."""
+def traces_of_a_lambda() -> Callable[[], object]:
+    return lambda: jax.jit(lambda x: x).trace(X)
 
-    def fresh() -> None:
-        jax.jit(lambda x: x).trace(X)
 
+def traces_of_many_shapes() -> Callable[[], object]:
+    f = jax.jit(lambda x: x)
+    length = iter(range(1, 10**9))
+    return lambda: f.trace(jax.ShapeDtypeStruct((next(length),), jnp.float32))
+
+
+def traces_of_kept_functions() -> Callable[[], object]:
+    kept: list[object] = []
+
+    def made() -> None:
+        f = jax.jit(lambda x: x)
+        kept.append(f)
+        f.trace(X)
+
+    return made
+
+
+def time_per_trace(make: Callable[[], Callable[[], object]]) -> list[float]:
+    """Milliseconds a trace under a guard: of the first 1000, of the next 2000, and of the last 7000 of 10000."""
+    run = make()
     with traced_once(max_traces=10**9):
-        fresh()
-        parts = [seconds(fresh, 1000) for _ in range(10)]
-    without = [seconds(fresh, 1000) for _ in range(3)]
-    return statistics.median(parts[-3:]) / statistics.median(parts[:3]), (min(parts) - min(without))
+        run()
+        return [min(seconds(run, 500) for _ in range(n // 500)) * 2 for n in (1000, 2000, 7000)]
 
 
 def plugin_import() -> float:
@@ -114,19 +152,27 @@ def plugin_import() -> float:
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        runs = [float(subprocess.check_output([sys.executable, "-c", code], env=environment)) for _ in range(6)]
+        runs = [float(subprocess.check_output([sys.executable, "-c", code], env=environment)) for _ in range(30)]
     return min(runs[1:]) * 1e3
 
 
 def main() -> None:
     print(f"Python {sys.version.split()[0]}, JAX {jax.__version__}")
-    print(f"warm call, block form          {warm_call_in_block():.3f}   limit 1.00 (noise)")
-    print(f"warm call, wrap form           {warm_call_wrapped():.3f}   limit 1.08")
-    print(f"warm call, a bare closure      {bare_closure():.3f}   (for comparison)")
-    print(f"trace of 200 operations        {trace_of_200_operations():.3f}   limit 1.03")
-    growth, added = ten_thousand_traces()
-    print(f"10000 traces, last : first     {growth:.3f}   limit 1.2 (linear); {added:.3f} ms a trace added")
-    print(f"loading the plugin             {plugin_import():.2f} ms   limit 2 ms")
+    print(f"{'warm call, block form':42} {warm_call_in_block():.3f}   limit 1.00 (noise)")
+    for name, ratio in warm_calls().items():
+        print(
+            f"warm call, {name:31} {ratio:.3f}   {'(for comparison)' if 'closure' in name or 'plain' in name else 'limit 1.08'}"
+        )
+    print(f"{'trace of 200 operations':42} {trace_of_200_operations():.3f}   limit 1.03")
+    for words, make in (
+        ("a lambda made anew", traces_of_a_lambda),
+        ("one function, many shapes", traces_of_many_shapes),
+        ("functions that are kept", traces_of_kept_functions),
+    ):
+        times = time_per_trace(make)
+        shown = " ".join(f"{time:.2f}" for time in times)
+        print(f"{'10000 traces, ' + words:42} {times[2] / times[0]:.3f}   limit 1.2 (linear); {shown} ms a trace")
+    print(f"{'loading the plugin':42} {plugin_import():.2f} ms   limit 2 ms")
 
 
 if __name__ == "__main__":

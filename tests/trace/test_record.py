@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
 import threading
 import weakref
 
@@ -124,6 +125,23 @@ def test_the_error_crosses_processes_with_its_texts():
     assert type(copy) is RetraceError
     assert str(copy) == str(caught.value)
     assert copy.traces is None
+
+
+def test_a_wrap_of_a_plain_function_that_is_dropped_leaves_nothing_behind(monkeypatch):
+    monkeypatch.setattr("pytest_jitcache.guard.created", [])  # as outside pytest, which keeps it to the end of the test
+
+    def epoch():
+        return step(X)
+
+    for _ in range(2):
+        wrapped = traced_once(epoch)
+        wrapped()
+        jax.jit(lambda x: x - 1)(X)  # from now on, it looks whether the function is inlined
+        guard = weakref.ref(wrapped._guard)
+        del wrapped
+        gc.collect()
+        assert guard() is None
+        assert sys.getprofile() is None
 
 
 def test_info_is_shown():
