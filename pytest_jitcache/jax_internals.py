@@ -231,6 +231,13 @@ def announces_bodies() -> bool:
     return hasattr(_module("jax._src.interpreters.partial_eval"), "test_event")
 
 
+def announces_checkpoints() -> bool:
+    """Whether this JAX announces the body of a `jax.checkpoint` (0.10 and later), as it does the other bodies."""
+    import jax
+
+    return announces_bodies() and jax.__version_info__ >= (0, 10)
+
+
 def _tokens(sink: Sink, frame: FrameType) -> list[object]:
     fun = _fun_of(frame)
     if fun is None:

@@ -171,7 +171,7 @@ class Recorder:
                 return None
         trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
         trace.body = not start.again and not function.has_cache
-        if "checkpoint" in function.kinds and not jax_internals.announces_bodies():
+        if "checkpoint" in function.kinds and not jax_internals.announces_checkpoints():
             trace.body = self._is_first(function, trace)
         if (
             trace.inside is not None
@@ -197,7 +197,7 @@ class Recorder:
     def _is_first(self, function: Unwrapped, trace: Trace) -> bool:
         """Whether a checkpointed function runs in this trace: where JAX does not announce it, the first time only."""
         place = function.layers[-1:]
-        key = (place, self._slots.slot(place, function.objects[-1]), trace.signature.key)
+        key = (place, self._slots.slot(place, function.objects[-1]), trace.signature.key, trace.epoch)
         first = key not in self._checkpointed
         self._checkpointed.add(key)
         return first
