@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from flake8_jitcache import captured, lifetimes, loops, statics
 from flake8_jitcache.depth import with_deep_stack
+from flake8_jitcache.facts.module import Module
 from flake8_jitcache.findings import Finding, one_a_place
-from flake8_jitcache.module import Module
 from flake8_jitcache.options import Options
+from flake8_jitcache.rules import captured, lifetimes, loops, statics
 
 # What needs a jit in the file, and what is off by default altogether.
 FAMILIES = (lifetimes.check, captured.check, statics.check)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from flake8_jitcache.facts.scopes import Binding, Definition
 from flake8_jitcache.fix.captures import Capture
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit, span
 from flake8_jitcache.fix.refusal import Refused
-from flake8_jitcache.scopes import Binding, Definition
 
 # Transforms that differentiate by position: more arguments behind leave what they give as it is.
 GRADIENTS = frozenset(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from flake8_jitcache.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS, STATIC_POSITIONS
+from flake8_jitcache.facts.array_functions import ARRAY_ARGUMENTS, ARRAY_METHODS, OF_ARRAYS, STATIC_POSITIONS
+from flake8_jitcache.facts.places import functions_around
+from flake8_jitcache.facts.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope, parameters_of
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.operands import Use, Uses
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import is_mutated
-from flake8_jitcache.places import functions_around
-from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Function, Scope, parameters_of
-from flake8_jitcache.values import Values
+from flake8_jitcache.rules.values import Values
 
 
 @dataclass

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flake8_jitcache.analysis import findings
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Scope
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.fix.edits import Edit, Grammar, Positions, Span
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.source_file import LINE_END
-from flake8_jitcache.lifetimes import Lifetime, Lifetimes
-from flake8_jitcache.module import Module
 from flake8_jitcache.options import Options
-from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Scope
+from flake8_jitcache.rules.lifetimes import Lifetime, Lifetimes
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from flake8_jitcache.array_functions import OF_ARRAYS
+from flake8_jitcache.facts.array_functions import OF_ARRAYS
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import MUTATORS, is_constant, is_functional
-from flake8_jitcache.module import Module
-from flake8_jitcache.scopes import DEFINITIONS, Function
 
 _FRAMES = frozenset({"locals", "eval", "exec", "super", "vars", "globals", "__import__", "compile"})
 _SEEN_OUTSIDE = frozenset({"print", "open", "input", "next", "setattr", "delattr", "breakpoint"})

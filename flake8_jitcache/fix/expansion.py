@@ -6,13 +6,13 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from flake8_jitcache import known
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.scopes import DEFINITIONS, Definition, Function
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit, Span, splice
 from flake8_jitcache.fix.moving import definition_lines
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import is_constant
-from flake8_jitcache.scopes import DEFINITIONS, Definition, Function
 
 # Constructors of values that are the same whenever they are made.
 _VALUES = frozenset({"jax.sharding.PartitionSpec", "jax.P", "tuple", "frozenset"})

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from flake8_jitcache.facts.places import class_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, Definition
+from flake8_jitcache.facts.targets import returns_of
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.effects import effects
 from flake8_jitcache.fix.fixes import Fix, Task
 from flake8_jitcache.fix.refusal import Refused
-from flake8_jitcache.places import class_of
-from flake8_jitcache.scopes import DEFINITIONS, Definition
-from flake8_jitcache.targets import returns_of
-from flake8_jitcache.values import Values
+from flake8_jitcache.rules.values import Values
 
 
 def plan(task: Task) -> Fix:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
-from flake8_jitcache.lifetimes import Lifetime
+from flake8_jitcache.rules.lifetimes import Lifetime
 
 
 @dataclass

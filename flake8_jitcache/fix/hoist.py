@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.fix import naming
 from flake8_jitcache.fix.calls import (
     check_sites,
@@ -20,7 +21,6 @@ from flake8_jitcache.fix.jit_options import check_options, check_room, decorator
 from flake8_jitcache.fix.moving import function_text, kept_spans, mark_keyword_only
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import bound_name, goes_with, take_out, with_comments
-from flake8_jitcache.scopes import DEFINITIONS, Function
 
 
 def plan(task: Task) -> Fix:

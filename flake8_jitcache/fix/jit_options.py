@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.scopes import Function
 from flake8_jitcache.fix.captures import Capture
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.stable_names import is_constant
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.scopes import Function
 
 # Options that say nothing about the parameters that a function has.
 _FREE = frozenset({"keep_unused", "inline", "backend", "compiler_options", "static_argnames", "static_argnums"})

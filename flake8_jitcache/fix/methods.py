@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import method_kind
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import method_kind
+from flake8_jitcache.facts.places import class_of, functions_around
+from flake8_jitcache.facts.scopes import DEFINITIONS, Definition
 from flake8_jitcache.fix import naming
 from flake8_jitcache.fix.calls import sites_without_arguments
 from flake8_jitcache.fix.document import Document
@@ -19,8 +21,6 @@ from flake8_jitcache.fix.jit_options import check_options, options_of
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import existing, take_out, with_comments
 from flake8_jitcache.fix.stable_names import is_constant
-from flake8_jitcache.places import class_of, functions_around
-from flake8_jitcache.scopes import DEFINITIONS, Definition
 
 
 def plan(task: Task) -> Fix:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from flake8_jitcache.facts.scopes import DEFINITIONS, Definition, Function
 from flake8_jitcache.fix.captures import Capture, read_edits
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit, Span, span, splice
 from flake8_jitcache.fix.refusal import Refused
-from flake8_jitcache.scopes import DEFINITIONS, Definition, Function
 
 
 @dataclass

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterable
 
+from flake8_jitcache.facts.places import class_of, functions_around
+from flake8_jitcache.facts.scopes import DEFINITIONS
 from flake8_jitcache.fix.document import Document
-from flake8_jitcache.places import class_of, functions_around
-from flake8_jitcache.scopes import DEFINITIONS
 
 # Names that say that something is a function, or jitted, but not which.
 _EMPTY = frozenset(

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
-from flake8_jitcache import known
-from flake8_jitcache.array_functions import (
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.array_functions import (
     ARRAY_ARGUMENTS,
     ARRAY_ATTRIBUTES,
     ARRAY_KEYWORDS,
@@ -21,10 +21,10 @@ from flake8_jitcache.array_functions import (
     STATIC_KEYWORDS,
     STATIC_POSITIONS,
 )
-from flake8_jitcache.definitions import method_kind
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import class_of
-from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
+from flake8_jitcache.facts.definitions import method_kind
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import class_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
 
 _STEPS = 200
 # Builtins that take a container of arrays item by item.

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache import known
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.fix import naming, wrap
 from flake8_jitcache.fix.calls import Sites, add_arguments, called_sites, calls_to_extend, sites_of_call
 from flake8_jitcache.fix.document import Document
@@ -20,8 +22,6 @@ from flake8_jitcache.fix.operands import Use, Uses
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import existing, take_out, with_comments
 from flake8_jitcache.fix.stable_names import is_constant, is_mutated
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.scopes import DEFINITIONS, Function
 
 
 @dataclass

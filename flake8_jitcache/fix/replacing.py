@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from flake8_jitcache.facts.scopes import DEFINITIONS
 from flake8_jitcache.fix.calls import Sites, can_remove
 from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit, Span
 from flake8_jitcache.fix.moving import comments_lost, removal
-from flake8_jitcache.scopes import DEFINITIONS
 
 _LONG = 100  # a comment goes above a line that it would make longer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_jitcache import known
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import place_of
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import place_of
 
 MUTATORS = known.ADDERS | {"fill", "sort", "reverse", "remove", "clear", "pop", "popitem", "resize", "put", "itemset"}
 

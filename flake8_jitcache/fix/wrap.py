@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from flake8_jitcache import known
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.fix import naming
 from flake8_jitcache.fix.calls import (
     GRADIENTS,
@@ -28,7 +29,6 @@ from flake8_jitcache.fix.jit_options import check_options, check_room, with_stat
 from flake8_jitcache.fix.moving import at_margin, function_text, mark_keyword_only
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import existing, goes_with, take_out, with_comments
-from flake8_jitcache.scopes import DEFINITIONS, Function
 
 
 def plan(task: Task) -> Fix:

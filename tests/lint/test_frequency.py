@@ -5,8 +5,8 @@ import ast
 import pytest
 from sources import Inline, found, inline
 
-from flake8_jitcache.frequency import EVIDENCE, Frequency
-from flake8_jitcache.module import Module
+from flake8_jitcache.facts.frequency import EVIDENCE, Frequency
+from flake8_jitcache.facts.module import Module
 from flake8_jitcache.options import Options
 
 ONCE = inline("""\

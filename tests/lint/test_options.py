@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sources import Inline, found, inline
 
-from flake8_jitcache.names import pattern
+from flake8_jitcache.facts.names import pattern
 from flake8_jitcache.options import Options
 
 

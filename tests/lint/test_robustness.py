@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from sources import all_findings
 
-from flake8_jitcache import analysis, lifetimes
-from flake8_jitcache.module import Module
+from flake8_jitcache import analysis
+from flake8_jitcache.facts.module import Module
 from flake8_jitcache.options import Options
 from flake8_jitcache.plugin import Plugin
+from flake8_jitcache.rules import lifetimes
 
 CASES = Path(__file__).resolve().parent.parent / "cases" / "lint"
 FAULT = b"import jax\n\n\ndef hot(x):\n    return jax.jit(lambda v: v)(x)\n"

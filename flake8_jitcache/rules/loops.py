@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from flake8_jitcache import known
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.iterations import LoopVariable
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import class_of, describe_loop, functions_around, loops_around, place_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.iterations import LoopVariable
-from flake8_jitcache.lengths import Lengths
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import class_of, describe_loop, functions_around, loops_around, place_of
-from flake8_jitcache.scopes import DEFINITIONS, Function
+from flake8_jitcache.rules.lengths import Lengths
 
 _LOOPS = frozenset(
     {"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch"}

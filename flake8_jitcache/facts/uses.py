@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import Definitions, method_kind
-from flake8_jitcache.jits import Creation, Jits
-from flake8_jitcache.names import Names
-from flake8_jitcache.places import class_of, functions_around
-from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Definition, Function, Source
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import Definitions, method_kind
+from flake8_jitcache.facts.jits import Creation, Jits
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.places import class_of, functions_around
+from flake8_jitcache.facts.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Definition, Function, Source
 
 # Methods of a jitted function that trace it with the arguments they are given.
 STAGES = frozenset({"lower", "trace", "eval_shape"})

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from flake8_jitcache import known
-from flake8_jitcache.frequency import PER_OBJECT
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import class_of, functions_around, loops_around
-from flake8_jitcache.scopes import DEFINITIONS, Binding, Function, Scope, start
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.frequency import PER_OBJECT
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import class_of, functions_around, loops_around
+from flake8_jitcache.facts.scopes import DEFINITIONS, Binding, Function, Scope, start
 
 _REBINDING = frozenset({"assign", "unpack", "augmented", "loop", "with", "except", "match", "parameter"})
 

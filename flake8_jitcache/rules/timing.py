@@ -10,10 +10,10 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import functions_around, loops_around
-from flake8_jitcache.scopes import COMPREHENSIONS, Function, Position, end, start
-from flake8_jitcache.uses import Use
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import functions_around, loops_around
+from flake8_jitcache.facts.scopes import COMPREHENSIONS, Function, Position, end, start
+from flake8_jitcache.facts.uses import Use
 
 
 @dataclass

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import last_part
-from flake8_jitcache.names import Names, pattern
-from flake8_jitcache.scopes import DEFINITIONS, Function, Source
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import last_part
+from flake8_jitcache.facts.names import Names, pattern
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function, Source
 
 
 class Caches:

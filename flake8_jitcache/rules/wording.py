@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import method_kind
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.module import Module
-from flake8_jitcache.needs import needed_by_python
-from flake8_jitcache.places import class_of, describe_loop, functions_around, is_bound_in, place_of
-from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Function, Scope
-from flake8_jitcache.targets import Target
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import method_kind
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import class_of, describe_loop, functions_around, is_bound_in, place_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Function, Scope
+from flake8_jitcache.facts.targets import Target
+from flake8_jitcache.rules.needs import needed_by_python
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache import known
-from flake8_jitcache.names import Names, pattern
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.names import Names, pattern
+from flake8_jitcache.facts.scopes import DEFINITIONS, Binding, Definition, Source
 from flake8_jitcache.options import Options
-from flake8_jitcache.scopes import DEFINITIONS, Binding, Definition, Source
 
 # The names under which jits take their function by keyword.
 _TARGET_KEYWORDS = ("fun", "f", "fn", "func")

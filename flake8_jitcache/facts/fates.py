@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from flake8_jitcache import known
-from flake8_jitcache.caches import Caches
-from flake8_jitcache.definitions import Definitions, method_kind
-from flake8_jitcache.jits import Jits
-from flake8_jitcache.names import Names
-from flake8_jitcache.places import class_of, functions_around, loops_around
-from flake8_jitcache.scopes import (
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.caches import Caches
+from flake8_jitcache.facts.definitions import Definitions, method_kind
+from flake8_jitcache.facts.jits import Jits
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.places import class_of, functions_around, loops_around
+from flake8_jitcache.facts.scopes import (
     COMPREHENSIONS,
     DEFINITIONS,
     FUNCTIONS,

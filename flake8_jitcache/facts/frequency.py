@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import Definitions
-from flake8_jitcache.names import Names, pattern
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import Definitions
+from flake8_jitcache.facts.names import Names, pattern
+from flake8_jitcache.facts.places import class_of, functions_around, loops_around, place_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, LOOPS, Definition, Function, Source
 from flake8_jitcache.options import Options
-from flake8_jitcache.places import class_of, functions_around, loops_around, place_of
-from flake8_jitcache.scopes import DEFINITIONS, LOOPS, Definition, Function, Source
 
 _TEST_MODULE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _TEST_NAME = re.compile(r"_?test(?![a-z])")

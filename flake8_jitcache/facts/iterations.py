@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache.constants import Unknown, only_value, value_of
-from flake8_jitcache.places import loops_around
-from flake8_jitcache.scopes import COMPREHENSIONS, Binding, Source
+from flake8_jitcache.facts.constants import Unknown, only_value, value_of
+from flake8_jitcache.facts.places import loops_around
+from flake8_jitcache.facts.scopes import COMPREHENSIONS, Binding, Source
 
 # Arithmetic under which a new number stays a new number; `%`, comparisons and `min` may give few values again.
 _CARRIES_ON = (ast.Add, ast.Sub, ast.Mult, ast.Pow, ast.LShift, ast.Div, ast.FloorDiv)

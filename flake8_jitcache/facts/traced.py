@@ -10,12 +10,12 @@ import ast
 from functools import cached_property
 from typing import cast
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import Definitions, method_kind
-from flake8_jitcache.jits import Jits
-from flake8_jitcache.names import Names
-from flake8_jitcache.places import class_of, functions_around
-from flake8_jitcache.scopes import DEFINITIONS, Definition, Function, Source
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import Definitions, method_kind
+from flake8_jitcache.facts.jits import Jits
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.places import class_of, functions_around
+from flake8_jitcache.facts.scopes import DEFINITIONS, Definition, Function, Source
 
 # Of a function that is called from more places, or a class that has more subclasses, the first ones are looked at.
 _MANY = 200

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from flake8_jitcache.caches import Caches
-from flake8_jitcache.definitions import Definitions
-from flake8_jitcache.fates import Fates
-from flake8_jitcache.frequency import Frequency
-from flake8_jitcache.iterations import Iterations
-from flake8_jitcache.jits import Jits
-from flake8_jitcache.names import Names
+from flake8_jitcache.facts.caches import Caches
+from flake8_jitcache.facts.definitions import Definitions
+from flake8_jitcache.facts.fates import Fates
+from flake8_jitcache.facts.frequency import Frequency
+from flake8_jitcache.facts.iterations import Iterations
+from flake8_jitcache.facts.jits import Jits
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.places import functions_around
+from flake8_jitcache.facts.scopes import Source
+from flake8_jitcache.facts.signatures import Signatures
+from flake8_jitcache.facts.targets import Targets
+from flake8_jitcache.facts.traced import Traced
+from flake8_jitcache.facts.uses import Uses
 from flake8_jitcache.options import Options
-from flake8_jitcache.places import functions_around
-from flake8_jitcache.scopes import Source
-from flake8_jitcache.signatures import Signatures
-from flake8_jitcache.targets import Targets
-from flake8_jitcache.traced import Traced
-from flake8_jitcache.uses import Uses
 
 
 class Module:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Function, Scope, Source
+from flake8_jitcache.facts.scopes import COMPREHENSIONS, FUNCTIONS, Binding, Function, Scope, Source
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Literal, cast
 
-from flake8_jitcache.names import Names
-from flake8_jitcache.places import class_of, place_of
-from flake8_jitcache.scopes import DEFINITIONS, Binding, Definition, Function, Source
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.places import class_of, place_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, Binding, Definition, Function, Source
 
 MethodKind = Literal["instance", "class", "static", "property"]
 

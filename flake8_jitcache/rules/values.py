@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from flake8_jitcache import known
-from flake8_jitcache.module import Module
-from flake8_jitcache.scopes import DEFINITIONS, Binding
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.scopes import DEFINITIONS, Binding
 
 _DATACLASSES = frozenset({"dataclasses.dataclass"})
 # Methods of strings, and builtins, that give a list.

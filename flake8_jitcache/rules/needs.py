@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from flake8_jitcache import known
-from flake8_jitcache.array_functions import ARRAY_ARGUMENTS, SHAPE_METHODS, STATIC_KEYWORDS, STATIC_POSITIONS
-from flake8_jitcache.module import Module
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.array_functions import ARRAY_ARGUMENTS, SHAPE_METHODS, STATIC_KEYWORDS, STATIC_POSITIONS
+from flake8_jitcache.facts.module import Module
 
 _SHAPES = "takes a shape, an axis or a length from"
 

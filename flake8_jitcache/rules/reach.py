@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flake8_jitcache import known
-from flake8_jitcache.definitions import method_kind
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import class_of
-from flake8_jitcache.scopes import DEFINITIONS, FUNCTIONS, Binding, Definition, Function, Scope
-from flake8_jitcache.targets import returns_of
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import method_kind
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import class_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Definition, Function, Scope
+from flake8_jitcache.facts.targets import returns_of
 
 # Calls that run their function on the host, at each call of the jitted function: what it reads is never stale.
 HOST_CALLS = frozenset(

@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import describe_loop, place_of
+from flake8_jitcache.facts.scopes import DEFINITIONS
+from flake8_jitcache.facts.signatures import Signature, Statics
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import describe_loop, place_of
-from flake8_jitcache.scopes import DEFINITIONS
-from flake8_jitcache.signatures import Signature, Statics
-from flake8_jitcache.values import Values
+from flake8_jitcache.rules.values import Values
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from flake8_jitcache.constants import only_value
-from flake8_jitcache.iterations import LoopVariable
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import loops_around
+from flake8_jitcache.facts.constants import only_value
+from flake8_jitcache.facts.iterations import LoopVariable
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import loops_around
 
 # Makers of arrays, and which of their arguments is the shape or the length.
 _BY_SHAPE = dict.fromkeys("ones zeros empty full eye identity".split(), 0)

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from flake8_jitcache import known
-from flake8_jitcache.caches import Caches
-from flake8_jitcache.definitions import Definitions, last_part, method_kind
-from flake8_jitcache.jits import Creation, Jits, Maker
-from flake8_jitcache.names import Names
-from flake8_jitcache.places import Place, place_of
-from flake8_jitcache.scopes import DEFINITIONS, Binding, Function, Source
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.caches import Caches
+from flake8_jitcache.facts.definitions import Definitions, last_part, method_kind
+from flake8_jitcache.facts.jits import Creation, Jits, Maker
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.places import Place, place_of
+from flake8_jitcache.facts.scopes import DEFINITIONS, Binding, Function, Source
 
 Kind = Literal["lambda", "partial", "def", "method", "transform", "stable", "hits", "unknown"]
 

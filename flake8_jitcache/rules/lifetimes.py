@@ -9,15 +9,23 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from flake8_jitcache import known
-from flake8_jitcache.fates import Fate, Returned
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.fates import Fate, Returned
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import (
+    Place,
+    class_of,
+    functions_around,
+    in_name_guard,
+    is_bound_in,
+    loops_around,
+    place_of,
+)
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function
+from flake8_jitcache.facts.targets import CODE_OF, Target, returns_of
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.module import Module
-from flake8_jitcache.places import Place, class_of, functions_around, in_name_guard, is_bound_in, loops_around, place_of
-from flake8_jitcache.scopes import DEFINITIONS, Function
-from flake8_jitcache.targets import CODE_OF, Target, returns_of
-from flake8_jitcache.wording import Occasion, wording
+from flake8_jitcache.rules.wording import Occasion, wording
 
 # Of a function that is called from more places than this, the first ones are looked at.
 _MANY = 200

@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from flake8_jitcache import known
-from flake8_jitcache.constants import Unknown, value_of
-from flake8_jitcache.definitions import Definitions, method_kind
-from flake8_jitcache.jits import Creation, Jits
-from flake8_jitcache.names import Names
-from flake8_jitcache.scopes import DEFINITIONS, Function, Source
-from flake8_jitcache.targets import returns_of
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.constants import Unknown, value_of
+from flake8_jitcache.facts.definitions import Definitions, method_kind
+from flake8_jitcache.facts.jits import Creation, Jits
+from flake8_jitcache.facts.names import Names
+from flake8_jitcache.facts.scopes import DEFINITIONS, Function, Source
+from flake8_jitcache.facts.targets import returns_of
 
 NUMBERS = ("static_argnums", "static_broadcasted_argnums")
 NAMES = "static_argnames"

@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterable
 
-from flake8_jitcache.scopes import Binding, Source
+from flake8_jitcache.facts.scopes import Binding, Source
 
 _BUILTINS = frozenset(dir(builtins))
 _NOTHING: frozenset[str] = frozenset()

@@ -10,19 +10,19 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from flake8_jitcache import known
-from flake8_jitcache.changes import Change, Changes
-from flake8_jitcache.definitions import last_part
+from flake8_jitcache.facts import known
+from flake8_jitcache.facts.definitions import last_part
+from flake8_jitcache.facts.jits import Creation
+from flake8_jitcache.facts.module import Module
+from flake8_jitcache.facts.places import describe_loop, functions_around, place_of
+from flake8_jitcache.facts.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Function, Scope, start
+from flake8_jitcache.facts.uses import Use
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.jits import Creation
-from flake8_jitcache.module import Module
-from flake8_jitcache.needs import needed_by_python
-from flake8_jitcache.places import describe_loop, functions_around, place_of
-from flake8_jitcache.reach import Reach, Region, Root
-from flake8_jitcache.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Function, Scope, start
-from flake8_jitcache.timing import Life, Timing
-from flake8_jitcache.uses import Use
-from flake8_jitcache.values import Values
+from flake8_jitcache.rules.changes import Change, Changes
+from flake8_jitcache.rules.needs import needed_by_python
+from flake8_jitcache.rules.reach import Reach, Region, Root
+from flake8_jitcache.rules.timing import Life, Timing
+from flake8_jitcache.rules.values import Values
 
 # What an object and the one that takes its name after it have in common: a step's new array has the old one's shape, a
 # new TrainState the old one's functions.
