@@ -51,7 +51,8 @@ def trace(session: nox.Session, jax: str) -> None:
     """The tests of the fixture, its cases and the example, with each JAX and the equinox and flax that go with it."""
     _, pytest = JAX[jax]
     wanted = "jax" if jax == "newest" else f"jax=={jax}"
-    session.install(".[pytest]", wanted, f"pytest=={pytest}.*", *BESIDE)
+    subtests = ["pytest-subtests"] if pytest == "8" else []  # part of pytest 9
+    session.install(".[pytest]", wanted, f"pytest=={pytest}.*", *BESIDE, *subtests)
     session.run("python", "-c", "import jax, pytest; print('JAX', jax.__version__, 'pytest', pytest.__version__)")
     session.run("pytest", "-n", "2", *(session.posargs or TRACE_TESTS), env={"JAX_PLATFORMS": "cpu"})
 
