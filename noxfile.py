@@ -30,7 +30,7 @@ FLAKE8 = {
 
 BESIDE = ["anyio", "equinox", "flax", "hypothesis", "pytest-asyncio", "pytest-rerunfailures", "pytest-xdist"]
 TRACE_TESTS = ["tests/trace", "tests/suite", "tests/test_cases_trace.py", "example"]
-LINT_TESTS = ["tests/lint", "tests/fix", "tests/test_opt_in.py", "tests/test_cases_lint.py"]
+LINT_TESTS = ["tests/lint", "tests/test_opt_in.py", "tests/test_cases_lint.py"]
 
 jax_versions = nox.parametrize(
     "python, jax", [nox.param(python, version, id=f"jax='{version}'") for version, (python, _) in JAX.items()]
@@ -60,7 +60,7 @@ def trace(session: nox.Session, jax: str) -> None:
 @nox.session
 @flake8_versions
 def lint(session: nox.Session, flake8: str) -> None:
-    """The tests and cases of the linter and the fixer, with each flake8 on each Python, and without JAX."""
+    """The tests and cases of the linter, with each flake8 on each Python, and without JAX."""
     session.install(".[fix]", f"flake8=={flake8}.*", "pytest", "pytest-xdist", "hypothesis")
     session.run("flake8", "--version")
     session.run("pytest", "-n", "2", *(session.posargs or LINT_TESTS))
