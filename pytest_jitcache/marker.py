@@ -25,9 +25,10 @@ class MarkedBlock:
     """One marker on one test: its call phase is the block."""
 
     def __init__(self, mark: pytest.Mark, item: pytest.Item) -> None:
-        for wrong in mark.kwargs.keys() - _ARGUMENTS:
+        wrong = [name for name in mark.kwargs if name not in _ARGUMENTS]
+        if wrong:
             raise TypeError(
-                f"the mark traced_once has no argument {wrong!r}; it takes max_traces, per, max_compiles and info."
+                f"the mark traced_once has no argument {wrong[0]!r}; it takes max_traces, per, max_compiles and info."
             )
         self.guard = Guard(tuple(resolve(name, item) for name in mark.args), **mark.kwargs)
         self.code = code_of(item)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Literal, cast
 
+from flake8_jitcache.facts.circles import Answers
 from flake8_jitcache.facts.names import Names
 from flake8_jitcache.facts.places import class_of, place_of
 from flake8_jitcache.facts.scopes import DEFINITIONS, Binding, Definition, Function, Source
@@ -18,9 +19,7 @@ class Definitions:
     def __init__(self, source: Source, names: Names) -> None:
         self.source = source
         self.names = names
-        self._resolving: set[ast.AST] = set()
-        self._circles = 0
-        self._functions: dict[ast.AST, list[Function]] = {}
+        self._functions: Answers[list[Function]] = Answers(self._find_functions, [])
         self._bases: dict[ast.ClassDef, frozenset[str]] = {}
         self._behind: dict[ast.expr, ast.ClassDef | None] = {}
         self._uses: dict[Function, list[ast.expr]] = {}
@@ -32,23 +31,7 @@ class Definitions:
 
     def functions(self, node: ast.AST) -> list[Function]:
         """The functions of this file that an expression may stand for (methods included)."""
-        known = self._functions.get(node)
-        if known is not None:
-            return known
-        if isinstance(node, ast.Lambda):
-            return [node]
-        if node in self._resolving:
-            self._circles += 1
-            return []
-        circles = self._circles
-        self._resolving.add(node)
-        try:
-            found = self._find_functions(node)
-        finally:
-            self._resolving.discard(node)
-        if circles == self._circles or not self._resolving:  # inside a circle, an answer is not the whole answer
-            self._functions[node] = found
-        return found
+        return [node] if isinstance(node, ast.Lambda) else self._functions.of(node)
 
     def _find_functions(self, node: ast.AST) -> list[Function]:
         if isinstance(node, ast.Name):

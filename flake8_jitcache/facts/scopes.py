@@ -75,6 +75,13 @@ class Scope:
         if parent is not None:
             parent.children.append(self)
 
+    def is_within(self, outer: Scope) -> bool:
+        """Whether this scope is `outer` or inside it."""
+        scope: Scope | None = self
+        while scope is not None and scope is not outer:
+            scope = scope.parent
+        return scope is outer
+
     def within(self) -> Iterator[Scope]:
         """This scope and all scopes inside it."""
         pending = [self]

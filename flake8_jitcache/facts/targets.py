@@ -9,6 +9,7 @@ from typing import Literal
 
 from flake8_jitcache.facts import known
 from flake8_jitcache.facts.caches import Caches
+from flake8_jitcache.facts.circles import Answers
 from flake8_jitcache.facts.definitions import Definitions, last_part, method_kind
 from flake8_jitcache.facts.jits import Creation, Jits, Maker
 from flake8_jitcache.facts.names import Names
@@ -70,9 +71,7 @@ class Targets:
         self._jits = jits
         self._definitions = definitions
         self._caches = caches
-        self._busy: set[ast.AST] = set()
-        self._known: dict[ast.AST, Target] = {}
-        self._circles = 0
+        self._answers: Answers[Target] = Answers(self._classify, UNKNOWN)
         self._stored: dict[str, set[ast.ClassDef]] = {}
 
     def of(self, creation: Creation) -> Target:
@@ -110,23 +109,9 @@ class Targets:
 
     def classify(self, node: ast.expr) -> Target:
         """What kind of object an expression gives, and where it is made."""
-        known_target = self._known.get(node)
-        if known_target is not None:
-            return known_target
-        if node in self._busy:
-            self._circles += 1
-            return UNKNOWN
-        circles = self._circles
-        self._busy.add(node)
-        try:
-            found = self._classify(node)
-        finally:
-            self._busy.discard(node)
-        if circles == self._circles or not self._busy:  # inside a circle, an answer is not the whole answer
-            self._known[node] = found
-        return found
+        return self._answers.of(node)
 
-    def _classify(self, node: ast.expr) -> Target:
+    def _classify(self, node: ast.AST) -> Target:
         if isinstance(node, ast.Lambda):
             return Target("lambda", node, node)
         if isinstance(node, ast.Name):

@@ -50,11 +50,11 @@ def captures(document: Document, function: Function, changing: set[str], static:
     own = source.scope_of_function[function]
     loads: list[tuple[ast.Name, Scope]] = []
     for scope in source.all_scopes:
-        if not _is_inside(scope, own):
+        if not scope.is_within(own):
             continue
         for name, found in scope.loads.items():
             owner = source.lookup(scope, name)
-            if owner is None or _is_inside(owner, own):
+            if owner is None or owner.is_within(own):
                 continue
             if owner is source.module and name not in changing:
                 continue
@@ -317,13 +317,4 @@ def _is_assigned_later(document: Document, attribute: str) -> bool:
         around = functions_around(document.source, node)
         if not isinstance(node.ctx, ast.Load) and not (around and getattr(around[0], "name", "") == "__init__"):
             return True
-    return False
-
-
-def _is_inside(scope: Scope, outer: Scope) -> bool:
-    current: Scope | None = scope
-    while current is not None:
-        if current is outer:
-            return True
-        current = current.parent
     return False

@@ -134,7 +134,6 @@ class Captured:
 
     def _candidates(self, creation: Creation, root: Root, region: Region) -> Iterator[Stale]:
         """What the traced code reads from outside and some code changes."""
-        seen: set[tuple[Scope, str]] = set()
         for function in region.functions:
             for scope in self._reach.scopes_in(function):
                 for name, loads in scope.loads.items():
@@ -142,8 +141,6 @@ class Captured:
                     if owner is None or owner.kind == "class":
                         continue
                     inside = owner.function in region.functions
-                    if not inside and (owner, name) not in seen:
-                        seen.add((owner, name))
                     if inside:
                         if owner.function in region.captured and owner.kind == "function" and _is_first(owner, name):
                             yield from self._attributes(creation, root, loads)

@@ -11,7 +11,7 @@ from flake8_jitcache.facts.definitions import method_kind
 from flake8_jitcache.facts.jits import Creation
 from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import class_of, describe_loop, functions_around, is_bound_in, place_of
-from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Function, Scope
+from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
 from flake8_jitcache.facts.targets import Target
 from flake8_jitcache.rules.needs import needed_by_python
 
@@ -453,7 +453,7 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
     for scope in own.within():
         for name, loads in scope.loads.items():
             owner = source.lookup(scope, name)
-            if owner is None or _is_inside(owner, own):
+            if owner is None or owner.is_within(own):
                 continue
             if owner.kind in ("module", "class") and not (
                 loop is not None and any(is_bound_in(source, binding, loop) for binding in owner.bindings[name])
@@ -470,12 +470,3 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
 def _is_constant(binding: Binding) -> bool:
     """Whether a name is bound to a literal, which can move along with what reads it."""
     return binding.kind == "assign" and isinstance(binding.value, ast.Constant)
-
-
-def _is_inside(scope: Scope, outer: Scope) -> bool:
-    current: Scope | None = scope
-    while current is not None:
-        if current is outer:
-            return True
-        current = current.parent
-    return False
