@@ -32,7 +32,9 @@ class SuitePlugin:
         self.settings = settings
         self.is_worker = hasattr(config, "workerinput")
         self.totals = Totals()
-        self.session = Session(spans=settings.timeline is not None)
+        self.session = Session(
+            spans=settings.timeline is not None, explain=settings.strict and config.get_verbosity() >= 2
+        )
         self.jax = WhenImported("jax", self.session.listen)
         self.began = time.perf_counter()
         self.accepted: baseline.Entries = {}
@@ -103,7 +105,7 @@ class SuitePlugin:
         known = self.accepted.get(item.nodeid, set())
         new = [group for group in found if names[id(group)] not in known]
         self.judged = {"retraced": sorted(names.values()), "allowed": reason}
-        return strict.error(new) if new and not self.settings.update_baseline else None
+        return strict.error(new, self.session.explained) if new and not self.settings.update_baseline else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

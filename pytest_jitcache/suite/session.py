@@ -101,9 +101,10 @@ class Session(Watcher):
 
     Args:
         spans: whether to keep each span for a timeline.
+        explain: whether to have JAX explain what the tests themselves trace, outside their setup and teardown.
     """
 
-    def __init__(self, spans: bool = False) -> None:
+    def __init__(self, spans: bool = False, explain: bool = False) -> None:
         self.nodeid = ""
         self.phase = "collection"
         self.listening = False
@@ -111,7 +112,9 @@ class Session(Watcher):
         self.clock = time.time() - self.began
         self.guarded: set[CodeType] = set()
         self.home: CodeType | None = None
+        self.explained = False  # JAX was asked in the call phase that is under way or was the last
         self._keep_spans = spans
+        self._explain = explain
         self._lock = threading.RLock()
         self._open: dict[int, Record] = {}
         self._earlier: dict[object, list[tuple[str, Record]]] = {}
@@ -146,6 +149,9 @@ class Session(Watcher):
                 self._attempts[nodeid] = self._attempts.get(nodeid, 0) + 1
             self.nodeid, self.phase = nodeid, phase
             self._phases.append([phase, self.clock + time.perf_counter(), 0.0])
+        self.explained = self._explain and self.listening and phase == "call"
+        if self.explained:
+            jax_internals.explanations.start()
         if self.listening and not (jax_internals.monitoring_is_heard() and jax_internals.trace_starts_are_heard()):
             jax_internals.listen(recorder)
 
@@ -154,6 +160,8 @@ class Session(Watcher):
         with self._lock:
             if self._phases:
                 self._phases[-1][2] = self.clock + time.perf_counter()
+        if self.explained and self.phase == "call":
+            jax_internals.explanations.stop()
         if self.listening and not (jax_internals.monitoring_is_heard() and jax_internals.trace_starts_are_heard()):
             self.lost(RuntimeError("JAX's event listeners were removed in this test"))
 

@@ -36,8 +36,13 @@ def is_allowed(function: Function, allow: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(one, pattern) for one in names for pattern in allow)
 
 
-def error(found: Sequence[Group]) -> RetraceError:
-    """The failure, in the words of the fixture, with the way out at its end."""
+def error(found: Sequence[Group], explained: bool = False) -> RetraceError:
+    """The failure, in the words of the fixture, with the way out at its end.
+
+    Args:
+        found: what `findings` has found.
+        explained: whether JAX was asked for its own explanation of each trace.
+    """
     worst, *others = found
     traces = [record.trace for record in worst if record.trace is not None]
     for record in worst:
@@ -50,7 +55,7 @@ def error(found: Sequence[Group]) -> RetraceError:
     function = worst[-1].function
     name = f"{function.module}.{function.qualname}".replace(".<locals>", "")
     text += f"\nIf this is meant: @pytest.mark.{MARK}(reason=...) on the test, or `{name}` in the ini option {MARK}."
-    result = RetraceError(text, traces, report.everything(traces))
+    result = RetraceError(text, traces, report.everything(traces, explained))
     site = traces[-1].test_site
     if site is not None:
         result.line = site.line

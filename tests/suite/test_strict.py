@@ -160,6 +160,25 @@ def test_failure_has_the_fixtures_text_and_the_users_line(suite):
     assert "/jax/" not in run.output
 
 
+def test_very_verbose_shows_what_jax_itself_says(suite):
+    run = suite(
+        """
+        def test_it():
+            x = jnp.arange(8)
+            for _ in range(3):
+                reverse(x)
+        def test_afterwards():
+            assert not jax.config.jax_explain_cache_misses
+        """,
+        *STRICT,
+        "-vv",
+    )
+    known = run.output.partition("all that is known")[2]
+    assert known.count("TRACING CACHE MISS at ") == 3
+    assert run.failed == ["test_it"]
+    assert "Captured" not in run.output  # what was asked for our sake goes nowhere else
+
+
 def test_worst_function_first_and_the_others_named(suite):
     run = suite(
         """
