@@ -167,7 +167,7 @@ def test_very_verbose_shows_what_jax_itself_says(suite):
             x = jnp.arange(8)
             for _ in range(3):
                 reverse(x)
-        def test_afterwards():
+        def teardown_function():
             assert not jax.config.jax_explain_cache_misses
         """,
         *STRICT,
@@ -175,7 +175,7 @@ def test_very_verbose_shows_what_jax_itself_says(suite):
     )
     known = run.output.partition("all that is known")[2]
     assert known.count("TRACING CACHE MISS at ") == 3
-    assert run.failed == ["test_it"]
+    assert "1 failed in" in run.output  # and no error in the teardown
     assert "Captured" not in run.output  # what was asked for our sake goes nowhere else
 
 
