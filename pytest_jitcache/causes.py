@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from pytest_jitcache.signature import (
     OMITTED,
     Argument,
+    ByIdentity,
     Leaf,
     Node,
     has_nan,
     identities,
+    kind_name,
     leaves_of,
     token_text,
 )
@@ -71,6 +73,12 @@ CAUSES: dict[str, Cause] = {
         "The static part (metadata) of the pytree `{what}` holds an object that compares by identity, so each new one is a "
         "new pytree structure to JAX.",
         "Make that object once and keep it, or give its type `__eq__` and `__hash__` by value.",
+    ),
+    "class": Cause(
+        "class made anew",
+        "`{what}` is of a class, or is one, that is defined inside a function: each run of it makes a new class, and to JAX "
+        "each is another type, though it looks the same.",
+        "Define the class once, at module level.",
     ),
     "static value": Cause(
         "static argument changed",
@@ -143,7 +151,7 @@ CAUSES: dict[str, Cause] = {
     "unknown": Cause(
         "cause unknown",
         "Everything that is known of the two calls is the same.",
-        "Run with -vv for all that is known, and look at JAX's own words with `jax.config.update('jax_explain_cache_misses', True)`.",
+        "Run pytest with -vv: it shows all that is known, and what JAX itself says about each trace.",
     ),
 }
 
@@ -208,6 +216,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
 
 
 _ORDER = [
+    "class",
     "static made anew",
     "static nan",
     "metadata",
@@ -254,11 +263,13 @@ def _how(argument: Argument) -> str:
 def _trees(path: str, a: Node | Leaf, b: Node | Leaf) -> Iterator[Difference]:
     if isinstance(a, Leaf) and isinstance(b, Leaf):
         yield from _leaf(path, a, b)
-    elif isinstance(a, Node) and isinstance(b, Node) and a.type is b.type and a.entries == b.entries:
+    elif isinstance(a, Node) and isinstance(b, Node) and a.type == b.type and a.entries == b.entries:
+        if _made_anew(a.type, b.type):
+            yield Difference("class", path, str(a), str(b))
         if a.meta != b.meta:
             yield Difference("structure", path, f"{a} with {token_text(a.meta)}", f"{b} with {token_text(b.meta)}")
         elif _made_anew(a.meta, b.meta) or has_nan(a.meta):
-            yield Difference("metadata", path, token_text(a.meta), token_text(b.meta))
+            yield Difference(_anew("metadata", a.meta, b.meta), path, token_text(a.meta), token_text(b.meta))
         for entry, child, other in zip(a.entries, a.children, b.children, strict=True):
             yield from _trees(path + entry, child, other)
     else:
@@ -269,15 +280,25 @@ def _cut(tree: Node | Leaf, limit: int = 70) -> str:
     text = str(tree)
     if len(text) <= limit:
         return text
-    kind = tree.type.__name__ if isinstance(tree, Node) else ""
+    kind = kind_name(tree.type) if isinstance(tree, Node) else ""
     return f"{kind} of {sum(1 for _ in leaves_of(tree))} leaves"
 
 
 def _made_anew(a: object, b: object) -> bool:
-    return any(
-        x.id != y.id or x.ref() is None or x.ref() is not y.ref()
+    return bool(_all_made_anew(a, b))
+
+
+def _all_made_anew(a: object, b: object) -> list[ByIdentity]:
+    return [
+        x
         for x, y in zip(identities(a), identities(b), strict=False)
-    )
+        if x.id != y.id or x.ref() is None or x.ref() is not y.ref()
+    ]
+
+
+def _anew(cause: str, a: object, b: object) -> str:
+    """The cause "class" where the class was made anew with the object, else the one given."""
+    return "class" if any(one.is_class for one in _all_made_anew(a, b)) else cause
 
 
 def _leaf(path: str, a: Leaf, b: Leaf) -> Iterator[Difference]:
@@ -287,7 +308,7 @@ def _leaf(path: str, a: Leaf, b: Leaf) -> Iterator[Difference]:
         elif has_nan(a.token):
             yield Difference("static nan", path, str(a), str(b))
         elif _made_anew(a.token, b.token):
-            yield Difference("static made anew", path, str(a), str(b))
+            yield Difference(_anew("static made anew", a.token, b.token), path, str(a), str(b))
         return
     if a.dtype != b.dtype:
         yield Difference("dtype", path, str(a), str(b))

@@ -18,11 +18,12 @@ from types import CodeType
 from typing import Any
 
 from pytest_jitcache.places import is_library, is_machinery, qualname
+from pytest_jitcache.signature import ByIdentity, kind_token
 
 # Attributes and closure variables by which wrappers hold the function that they wrap.
 _HOLDERS = ("__wrapped__", "_fun", "fun", "f", "func", "_f", "fn", "body_fun", "call", "f_jitted", "user_fun")
 
-Layer = CodeType | type | str
+Layer = CodeType | type | ByIdentity | str
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def unwrap(function: Any) -> Unwrapped:
                     first_machinery = True
                 following = held
             else:
-                layers.append(kind)
+                layers.append(kind_token(kind))
                 kinds.append("callable object")
                 following = getattr(kind, "__call__", None)  # noqa: B004
                 if not isinstance(following, types.FunctionType):
@@ -173,7 +174,7 @@ def unwrap(function: Any) -> Unwrapped:
         filename, line, full = "", 0, str(name)
     inherited = user is None and owner is not None  # such as the `apply` of a flax.linen module
     if inherited:
-        layers.append(owner)
+        layers.append(kind_token(owner))
         full = f"{owner.__qualname__}.{name}"
         filename, line = _place_of_class(owner) or (filename, line)
     return Unwrapped(
@@ -377,7 +378,7 @@ def _reaches_itself(value: Any, limit: int = 400) -> bool:
 def held_by_user(value: object, levels: int = 5) -> bool:
     """Whether anybody other than JAX's caches holds a value: a variable, an object, or a container that these hold."""
     frontier: list[object] = [value]
-    seen = {id(value), id(frontier)}
+    seen = {id(value), id(frontier), *(_parts(value) if isinstance(value, type) else ())}
     roots = _local_variables()
     for _ in range(levels):
         if any(id(held) in roots for held in frontier):
@@ -400,6 +401,12 @@ def held_by_user(value: object, levels: int = 5) -> bool:
             return bool(found)
         frontier = found
     return True
+
+
+def _parts(kind: type) -> set[int]:
+    """The ids of what a class is made of, and which holds the class in turn."""
+    own = vars(kind)
+    return {id(kind.__mro__), id(own), *map(id, gc.get_referents(own)), *map(id, own.values())}
 
 
 def _is_user(holder: object) -> bool | None:

@@ -395,6 +395,7 @@ def _identity_tokens(argument: Argument) -> Iterator[Any]:
 
 def _meta_tokens(tree: Any) -> Iterator[Any]:
     if isinstance(tree, Node):
+        yield from identities(tree.type)
         if tree.meta is not None:
             yield from identities(tree.meta)
         for child in tree.children:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-import math
+import numbers
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,25 +27,25 @@ OMITTED = "omitted"
 
 
 class ByValue:
-    """A static value that compares with `==`, held weakly where that is possible."""
+    """A static value that compares with `==`, held weakly where that is possible (not so for numbers, dates, ranges)."""
 
     __slots__ = ("hash", "ref", "text", "type")
 
     def __init__(self, value: object) -> None:
-        self.type = type(value)
+        self.type = kind_token(type(value))
         self.hash = hash(value)
         self.text = safe_repr(value)
         self.ref: Callable[[], object]
         try:
             self.ref = weakref.ref(value)
         except TypeError:
-            self.ref = _nothing
+            self.ref = lambda: value
 
     def __hash__(self) -> int:
         return self.hash
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ByValue) or self.hash != other.hash or self.type is not other.type:
+        if not isinstance(other, ByValue) or self.hash != other.hash or self.type != other.type:
             return False
         mine, theirs = self.ref(), other.ref()
         if mine is None or theirs is None:
@@ -62,7 +63,7 @@ class ByIdentity:
     __slots__ = ("id", "place", "ref", "slot", "text", "type")
 
     def __init__(self, value: object, place: object, text: str) -> None:
-        self.type = type(value)
+        self.type = kind_token(type(value))
         self.place = place
         self.text = text
         self.id = id(value)
@@ -73,13 +74,18 @@ class ByIdentity:
         except TypeError:
             self.ref = _nothing
 
+    @property
+    def is_class(self) -> bool:
+        """Whether this stands for a class."""
+        return isinstance(self.type, type) and issubclass(self.type, type)
+
     def __hash__(self) -> int:
         return hash((self.type, self.place))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ByIdentity)
-            and self.type is other.type
+            and self.type == other.type
             and self.slot == other.slot
             and self.place == other.place
         )
@@ -89,27 +95,47 @@ def _nothing() -> None:
     return None
 
 
-_PLAIN = (int, float, bool, complex, str, bytes, type(None), type(...), type, enum.Enum, types.ModuleType)
+_PLAIN = (int, float, bool, complex, str, bytes, type(None), type(...), types.ModuleType)
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not one of those that are part of the interpreter, such as NoneType
+
+
+def kind_token(kind: type) -> type | ByIdentity:
+    """A class, or a stand-in for one that its module does not hold: it is made anew with each run of a function."""
+    module = getattr(kind, "__module__", "")  # some types of old jaxlibs have none
+    found: Any = sys.modules.get(module)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is kind or not kind.__flags__ & _HEAP_TYPE:
+        return kind
+    return ByIdentity(kind, (module, kind.__qualname__), kind.__name__)
+
+
+def kind_name(kind: type | ByIdentity) -> str:
+    """The name of what `kind_token` gives."""
+    return kind.text if isinstance(kind, ByIdentity) else kind.__name__
 
 
 def static_token(value: object, depth: int = 0) -> object:
     """A stand-in for a static value that compares as the signature does: by type and `==`, or by kind where `==` means `is`."""
-    if isinstance(value, float) and math.isnan(value):
+    if isinstance(value, numbers.Number) and _unequal_to_itself(value):
         return ("nan", type(value))
+    if isinstance(value, type):
+        return kind_token(value)
+    kind = kind_token(type(value))
+    if isinstance(value, enum.Enum):
+        return (kind, value.name)
     if isinstance(value, _PLAIN):
-        return (type(value), value)
-    if hasattr(value, "dtype") and hasattr(value, "shape"):  # an array: JAX refuses it as a static argument
-        return ("array", type(value), str(value.dtype), tuple(value.shape))
+        return (kind, value)
+    if hasattr(value, "dtype") and hasattr(value, "shape") and not _hashable(value):  # JAX refuses it as an argument
+        return ("array", kind, str(value.dtype), tuple(value.shape))
     if depth < 8:
         if isinstance(value, tuple | list):
-            return (type(value), tuple(static_token(v, depth + 1) for v in value))
+            return (kind, tuple(static_token(v, depth + 1) for v in value))
         if isinstance(value, frozenset | set):
-            return (type(value), frozenset(static_token(v, depth + 1) for v in value))
+            return (kind, frozenset(static_token(v, depth + 1) for v in value))
         if isinstance(value, Mapping):
-            return (
-                type(value),
-                tuple((static_token(k, depth + 1), static_token(v, depth + 1)) for k, v in value.items()),
-            )
+            return (kind, tuple((static_token(k, depth + 1), static_token(v, depth + 1)) for k, v in value.items()))
         if isinstance(value, types.FunctionType):
             return ByIdentity(value, value.__code__, _function_text(value))
         if isinstance(value, functools.partial):
@@ -122,13 +148,28 @@ def static_token(value: object, depth: int = 0) -> object:
             parts = tuple(
                 (name, static_token(getattr(value, name, None), depth + 1)) for name in fields if fields[name].compare
             )
-            return (type(value), parts)
+            return (kind, parts)
     if type(value).__eq__ is object.__eq__:
         return ByIdentity(value, getattr(value, "__code__", None) or _place_of_callable(value), safe_repr(value))
     try:
         return ByValue(value)
     except Exception:  # unhashable: JAX will refuse it, or it is metadata that compares by `==` alone
-        return ("unhashable", type(value), safe_repr(value))
+        return ("unhashable", kind, safe_repr(value))
+
+
+def _unequal_to_itself(value: object) -> bool:
+    try:
+        return bool(value != value)  # noqa: PLR0124 - NaN, of whatever type
+    except Exception:
+        return False
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except Exception:
+        return False
+    return True
 
 
 def _place_of_callable(value: object) -> object:
@@ -141,7 +182,9 @@ def _place_of_callable(value: object) -> object:
 
 
 def identities(token: object) -> Iterator[ByIdentity]:
-    """All the parts of a static token that compare by identity."""
+    """All the parts of a static token that compare by identity, what others depend on first."""
+    if isinstance(token, ByIdentity | ByValue):
+        yield from identities(token.type)
     if isinstance(token, ByIdentity):
         yield token
         if isinstance(token.place, tuple):
@@ -166,13 +209,17 @@ def token_text(token: object, limit: int = 60) -> str:
     """A static token as text."""
     if isinstance(token, ByIdentity | ByValue):
         text = token.text
-    elif isinstance(token, tuple) and len(token) == 2 and isinstance(token[0], type):
+    elif isinstance(token, type):
+        text = f"class {token.__name__}"
+    elif isinstance(token, tuple) and len(token) == 2 and isinstance(token[0], type | ByIdentity):
         kind, value = token
         if kind in (tuple, list) and isinstance(value, tuple):
             inner = ", ".join(token_text(part) for part in value)
             text = f"({inner})" if kind is tuple else f"[{inner}]"
         elif isinstance(value, tuple):
-            text = f"{kind.__name__}(…)"
+            text = f"{kind_name(kind)}(…)"
+        elif isinstance(kind, ByIdentity) or issubclass(kind, enum.Enum):
+            text = f"{kind_name(kind)}.{value}"
         else:
             text = safe_repr(value)
     elif isinstance(token, tuple) and token and token[0] == "nan":
@@ -229,7 +276,7 @@ class Leaf:
 class Node:
     """An inner node of a pytree: its type, its metadata, and its children with the path entry that leads to each."""
 
-    type: Any
+    type: Any  # as `kind_token` gives it
     meta: object
     entries: tuple[str, ...]
     children: tuple[Node | Leaf, ...]
@@ -248,7 +295,7 @@ class Node:
             return f"[{', '.join(parts)}]"
         if self.type is dict:
             return "{" + ", ".join(f"{e[1:-1]}: {p}" for e, p in zip(self.entries, parts, strict=False)) + "}"
-        name = getattr(self.type, "__name__", str(self.type))
+        name = kind_name(self.type)
         inner = ", ".join(e.strip(".[]") + "=" + p for e, p in zip(self.entries, parts, strict=False))
         return f"{name}({inner})"
 
@@ -315,7 +362,7 @@ def _abridge(argument: Argument, limit: int, keep: Sequence[str]) -> str:
     kept = [(p, leaf) for p, leaf in leaves if argument.name + p in keep] or leaves[:2]
     kept = kept[:3]
     inner = ", ".join(f"{p}: {str(leaf) if len(str(leaf)) <= limit else str(leaf)[:limit] + '…'}" for p, leaf in kept)
-    kind = argument.tree.type.__name__ if isinstance(argument.tree, Node) else ""
+    kind = kind_name(argument.tree.type) if isinstance(argument.tree, Node) else ""
     more = len(leaves) - len(kept)
     return f"{kind} of {len(leaves)} leaves ({inner}{f', … {more} more' if more else ''})" if kind else inner[:limit]
 
@@ -431,7 +478,7 @@ class Capture:
                 entries.append(f"[{index}]")
         plain = kind in (tuple, list, type(None)) or (isinstance(kind, type) and hasattr(kind, "_fields"))
         token = None if plain else static_token(meta)
-        return Node(kind, token, tuple(entries), tuple(children)), some_path
+        return Node(kind_token(kind), token, tuple(entries), tuple(children)), some_path
 
     def call(
         self,
@@ -489,6 +536,10 @@ def _equals_default(value: Any, default: Any) -> bool:
     if value is default:
         return True
     try:
-        return type(value) is type(default) and isinstance(value, (*_PLAIN, tuple)) and bool(value == default)
+        return (
+            type(value) is type(default)
+            and isinstance(value, (*_PLAIN, enum.Enum, type, tuple))
+            and bool(value == default)
+        )
     except Exception:
         return False

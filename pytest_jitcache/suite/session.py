@@ -19,7 +19,7 @@ from pytest_jitcache.causes import Difference, compare
 from pytest_jitcache.identity import Unwrapped, unwrap
 from pytest_jitcache.places import is_library
 from pytest_jitcache.recorder import Site, Trace, Watcher, recorder, site_of
-from pytest_jitcache.signature import Leaf, Node, Signature
+from pytest_jitcache.signature import Leaf, Node, Signature, kind_name
 from pytest_jitcache.suite.content import content
 from pytest_jitcache.suite.rules import rule
 
@@ -435,7 +435,7 @@ def _plain(tree: Node | Leaf) -> Iterator[str]:
     if isinstance(tree, Leaf):
         yield re.sub(r"0x[0-9a-f]+", "0x", tree.text) if tree.form == "static" else f"{tree.dtype}{list(tree.shape)}"
         return
-    yield getattr(tree.type, "__name__", "") + "("
+    yield kind_name(tree.type) + "("
     for entry, child in zip(tree.entries, tree.children, strict=False):
         yield entry
         yield from _plain(child)

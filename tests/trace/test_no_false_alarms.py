@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import enum
 import functools
 import threading
 from collections import namedtuple
+from datetime import date
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -179,6 +182,43 @@ def test_equal_frozen_dataclass_as_static():
 
 
 @since(0, 9)
+@pytest.mark.parametrize(
+    "values",
+    [
+        (np.int64(1), np.int64(2)), (np.float32(1), np.float32(2)), (np.True_, np.False_), (-1, -2),
+        (np.int8(-1), np.int8(-2)), (Fraction(-1), Fraction(-2)), (range(3), range(4)), (np.dtype("f4"), np.dtype("f2")),
+        (date(2026, 1, 1), date(2026, 1, 2)), (jnp.float32, jnp.float16),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_static_values_of_other_types(values):
+    assert count(lambda: [apply(X, mode=value) for value in values * 2], apply) == 2
+
+
+def test_static_and_pytree_types_of_kept_classes():
+    def config(n):
+        @dataclasses.dataclass(frozen=True)
+        class Config:
+            depth: int = n
+
+        return Config
+
+    kept = [config(n) for n in range(3)]
+    assert count(lambda: [apply(X, mode=one) for one in kept * 2], apply) == 3
+    assert count(lambda: [apply(X, mode=one()) for one in kept * 2], apply) == 3
+    batches = [namedtuple("Batch", "x y") for _ in range(3)]
+    assert count(lambda: [apply(one(X, X)) for one in batches * 2], apply) == 3
+
+
+def test_one_class_of_a_function():
+    class Mode(enum.Enum):
+        TRAIN = 1
+        EVAL = 2
+
+    Batch = namedtuple("Batch", "x")
+    assert count(lambda: [apply(Batch(X), mode=mode) for mode in [*Mode] * 3], apply) == 2
+
+
 def test_static_values_of_one_hash_are_apart():
     assert count(lambda: [apply(X, mode=m) for m in (1, 1.0, True)], apply) == 3
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
+import enum
 import functools
 import threading
 from collections import OrderedDict, namedtuple
@@ -15,7 +17,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from pytest_jitcache import RetraceError, traced_once
+from pytest_jitcache import RetraceError, jax_internals, traced_once
 
 X = jnp.ones(3)
 
@@ -466,6 +468,72 @@ def test_closure_in_pytree_metadata():
     assert first_line(text) == "forward traced 2x, allowed 1: pytree structure made anew (layer)"
 
 
+def namedtuple_of(x):
+    return namedtuple("Batch", "x y")(x, x)
+
+
+def frozen_dataclass_of(_):
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        depth: int = 2
+
+    return Config()
+
+
+def member_of(_):
+    class Mode(enum.Enum):
+        TRAIN = 1
+
+    return (Mode.TRAIN,)
+
+
+def class_of(_):
+    class Mode:
+        depth = 2
+
+    return Mode
+
+
+@pytest.mark.parametrize("make", [frozen_dataclass_of, member_of, class_of])
+def test_class_of_a_static_argument_made_anew(make):
+    text = verdict(lambda: [apply(X, mode=make(X)) for _ in range(3)], apply)
+    assert first_line(text) == "apply traced 3x, allowed 1: class made anew (mode)"
+    assert "Define the class once, at module level." in text
+
+
+def test_class_of_a_pytree_made_anew():
+    @jax.jit
+    def forward(batch):
+        return batch.x + batch.y
+
+    text = verdict(lambda: [forward(namedtuple_of(X)) for _ in range(3)], forward)
+    assert first_line(text) == "forward traced 3x, allowed 1: class made anew (batch)"
+    assert "batch: Batch(x=f32[3], y=f32[3])" in text
+
+
+def test_callable_object_whose_class_is_made_anew():
+    def run():
+        for _ in range(3):
+
+            class Step:
+                def __call__(self, v):
+                    return v + 1
+
+            jax.jit(Step())(X)
+
+    assert first_line(verdict(run)) == "Step traced 3x, allowed 1: new function object"
+
+
+@pytest.mark.parametrize("value", [float("nan"), complex("nan"), np.float32("nan"), decimal.Decimal("nan")], ids=repr)
+def test_nan_of_any_type_as_static(value):
+    text = verdict(lambda: [apply(X, mode=copy_of(value)) for _ in range(2)], apply)
+    assert first_line(text) == "apply traced 2x, allowed 1: static argument is NaN (mode)"
+
+
+def copy_of(value):
+    return type(value)(str(value).strip("()"))
+
+
 # --- per="total"
 
 
@@ -627,3 +695,22 @@ def test_retrace_on_a_worker_thread():
     text = verdict(run, work)
     assert "traced 2x" in first_line(text)
     assert "thread Thread-" in text
+
+
+def test_cause_unknown_where_jax_does_not_say_under_which_settings(monkeypatch):
+    monkeypatch.setattr(jax_internals, "settings", tuple)
+
+    def run():
+        step(X, 0.1)
+        step.clear_cache()
+        step(X, 0.1)
+
+    with pytest.raises(RetraceError) as caught, traced_once(step):
+        run()
+    text = str(caught.value)
+    assert first_line(text) == "step traced 2x, allowed 1: cause unknown"
+    assert "fix: Run pytest with -vv: it shows all that is known" in text
+    caught.value.verbosity = 2
+    assert "trace 2 at test_retraces.py" in str(caught.value).partition("all that is known:")[2].replace(
+        "tests/trace/", ""
+    )
