@@ -434,6 +434,11 @@ def _kind(trace: Trace) -> tuple[str, str]:
             f"`nnx.jit({name})` makes a new function object each time it is evaluated, even for a module-level function.",
             f"Apply `nnx.jit` once, as a decorator or at module level, {hoist}.",
         )
+    if outer == "wrapper":
+        return (
+            f"The wrapper around `{name}` is a new function object each time it is made.",
+            f"Wrap `{name}` and jit the result once, at module level, {hoist}.",
+        )
     if outer in _TRANSFORMS or outer not in ("function", "jit"):
         return (
             f"`{outer}({name})` makes a new function object each time it is evaluated.",

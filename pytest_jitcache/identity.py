@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import itertools
 import sys
 import threading
 import types
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
-from pytest_jitcache.places import is_library, is_machinery, qualname
+from pytest_jitcache.places import is_library, is_machinery
 from pytest_jitcache.signature import ByIdentity, kind_token
 
 # Attributes and closure variables by which wrappers hold the function that they wrap.
@@ -202,13 +204,31 @@ def _is_callable_object(value: Any) -> bool:
 
 def kind_of_code(code: CodeType) -> str:
     """In words: a lambda, a nested function, a transform of JAX, or a plain function."""
-    name = qualname(code)
     if is_machinery(code.co_filename):
-        owner = name.split(".<locals>")[0].rpartition(".")[2]
-        return {"checkpoint": "checkpoint", "fun_remat": "checkpoint"}.get(owner, owner)
+        maker = _maker(code)
+        return "wrapper" if maker.startswith("__") else "checkpoint" if maker == "fun_remat" else maker
     if code.co_name == "<lambda>":
         return "lambda"
     return "nested function" if is_nested(code) else "function"
+
+
+@functools.cache
+def _maker(code: CodeType) -> str:
+    """The name of the machinery's function that makes a nested one: `grad` for the `grad_f` that it returns."""
+    if sys.version_info >= (3, 11):
+        return code.co_qualname.split(".<locals>")[0].rpartition(".")[2]
+    for module in [m for m in sys.modules.values() if getattr(m, "__file__", None) == code.co_filename]:
+        for value in map(inspect.unwrap, filter(callable, vars(module).values())):
+            if isinstance(value, types.FunctionType) and code in _nested(value.__code__):
+                return value.__name__
+    return "wrapper" if is_nested(code) else code.co_name
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _nested(inner)
 
 
 def is_nested(code: CodeType) -> bool:

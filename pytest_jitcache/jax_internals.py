@@ -292,13 +292,25 @@ def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> Non
         here = here.f_back
     if here is None or here.f_code.co_name not in wanted:
         return
+    for outer in reversed([at for at in _above(here) if at.f_code.co_name in wanted and id(at) not in _state.open]):
+        _trace_starts(sink, outer)  # it has started before: from here on it is known what is inside it
     error, traceback = sys.exc_info()[1], sys.exc_info()[2]
     raised = False
     while error is not None and traceback is not None:
         raised = raised or traceback.tb_frame is here
         traceback = traceback.tb_next
-    for token in _tokens(sink, here):
+    running = _state.open.pop(id(here), None)
+    for token in running.tokens if running is not None else _tokens(sink, here):
         sink.trace_ended(token, duration, not raised)
+
+
+def _above(frame: FrameType) -> Iterator[FrameType]:
+    """The frames of JAX above one."""
+    at = frame.f_back
+    while at is not None:
+        if in_jax(at.f_code.co_filename):
+            yield at
+        at = at.f_back
 
 
 def only_inspected(frame: FrameType | None) -> bool:
@@ -549,9 +561,9 @@ def _equinox_call(frame: FrameType | None) -> Call | None:
     """`eqx.filter_jit` jits a function of its own; its `_call` frame knows the user's."""
     limit = 20
     while frame is not None and limit:
-        if frame.f_code.co_name == "_call" and "jit_wrapper" in frame.f_locals:
+        if frame.f_code.co_name == "_call" and "equinox" in frame.f_code.co_filename:
             local = frame.f_locals
-            wrapper = local["jit_wrapper"]
+            wrapper = local["jit_wrapper" if "jit_wrapper" in local else "self"]  # "self" up to equinox 0.11
             return Call(
                 wrapper.__wrapped__, local["args"], local["kwargs"], arrays_only=True,
                 signature=getattr(wrapper, "_signature", None),

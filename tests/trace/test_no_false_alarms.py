@@ -181,7 +181,6 @@ def test_equal_frozen_dataclass_as_static():
     assert count(lambda: [apply(X, mode=Config()) for _ in range(3)], apply) == 1
 
 
-@since(0, 9)
 @pytest.mark.parametrize(
     "values",
     [
@@ -219,6 +218,7 @@ def test_one_class_of_a_function():
     assert count(lambda: [apply(Batch(X), mode=mode) for mode in [*Mode] * 3], apply) == 2
 
 
+@since(0, 9)
 def test_static_values_of_one_hash_are_apart():
     assert count(lambda: [apply(X, mode=m) for m in (1, 1.0, True)], apply) == 3
 

@@ -44,9 +44,6 @@ def test_a_trace_says_where_and_what():
     assert trace.inside is None
 
 
-@pytest.mark.xfail(
-    OLD, reason="JAX 0.4 tells of a trace when it is over: what it was inlined in is not known", strict=True
-)
 def test_a_trace_says_in_which_other_one_it_was_inlined():
     @jax.jit
     def outer(x):

@@ -405,12 +405,23 @@ def test_outer_function_is_to_blame_for_what_is_made_anew_in_its_trace():
         wrapped()
 
 
-def test_hessian_is_called_by_its_name():
+@pytest.mark.parametrize(
+    "transform", [jax.grad, jax.value_and_grad, jax.vmap, jax.jacfwd, jax.jacrev, jax.hessian, jnp.vectorize]
+)
+def test_transform_is_called_by_its_name(transform):
     def run():
         for _ in range(2):
-            jax.jit(jax.hessian(loss))(X, X)
+            jax.jit(transform(loss))(X, X)
 
-    assert "`hessian(loss)` makes a new function object" in verdict(run)
+    assert f"`{transform.__name__}(loss)` makes a new function object" in verdict(run)
+
+
+def test_wrapper_without_a_name_of_its_own():
+    def run():
+        for _ in range(2):
+            jax.jit(jax.named_call(loss, name="loss"))(X, X)
+
+    assert "The wrapper around `loss` is a new function object" in verdict(run)
 
 
 def test_closure_in_a_static_tuple():
