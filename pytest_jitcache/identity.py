@@ -206,7 +206,9 @@ def kind_of_code(code: CodeType) -> str:
     """In words: a lambda, a nested function, a transform of JAX, or a plain function."""
     if is_machinery(code.co_filename):
         maker = _maker(code)
-        return "wrapper" if maker.startswith("__") else "checkpoint" if maker == "fun_remat" else maker
+        return (
+            "wrapper" if maker.startswith("__") and is_nested(code) else "checkpoint" if maker == "fun_remat" else maker
+        )
     if code.co_name == "<lambda>":
         return "lambda"
     return "nested function" if is_nested(code) else "function"

@@ -201,8 +201,12 @@ def _on_duration(event: str, duration_secs: float, **kwargs: Any) -> None:
         frame = sys._getframe(1)
         name = str(kwargs.get("fun_name", ""))
         if stage == "trace":
-            if not announces_bodies():
-                _trace_seen_at_its_end(sink, frame, duration_secs)
+            if not (announces_bodies() or getattr(_state.heard, "busy", False)):
+                _state.heard.busy = True  # to record a trace may trace: the parts of an equinox module are put together
+                try:
+                    _trace_seen_at_its_end(sink, frame, duration_secs)
+                finally:
+                    _state.heard.busy = False
             sink.trace_measured(duration_secs, _bare(name))
             return
         call = next((_users_own(call, at) for call, at in _calls(frame)), None)
