@@ -15,28 +15,40 @@ from collections.abc import Callable
 from typing import Any
 
 _BY_VALUE = (bool, int, str, bytes, type(None), type(...), enum.Enum)
-_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)
 _BUDGET = 400
 
 
-class _Same:
-    """An object that is followed no further: equal to itself alone."""
+class _Whole:
+    """An object and what it holds: equal to itself, whatever becomes of it, and to another one that holds the same.
 
-    __slots__ = ("_strong", "kind", "ref")
+    Args:
+        value: the object. Held weakly; what can't be, and is not looked into, is small and plain (a slice, an `object()`).
+        parts: what it holds; None for what is not looked into, and is compared by its own `==`.
+    """
 
-    def __init__(self, value: object) -> None:
-        self.kind = type(value)
+    __slots__ = ("parts", "ref")
+
+    def __init__(self, value: object, parts: object = None) -> None:
+        self.parts = parts
         self.ref: Callable[[], object]
         try:
             self.ref = weakref.ref(value)
         except TypeError:
-            self.ref = lambda: None
+            held = value if parts is None else None
+            self.ref = lambda: held
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Same):
+        if not isinstance(other, _Whole):
             return False
-        mine = self.ref()
-        return mine is not None and mine is other.ref()
+        mine, theirs = self.ref(), other.ref()
+        if mine is not None and mine is theirs:
+            return True
+        if self.parts is not None:
+            return bool(self.parts == other.parts)
+        try:
+            return mine is not None and type(mine) is type(theirs) and bool(mine == theirs)
+        except Exception:  # no plain answer, as from arrays
+            return False
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -52,17 +64,19 @@ class _Reader:
             return (type(value), value)
         if isinstance(value, float | complex):
             return type(value)
-        if isinstance(value, _BY_IDENTITY):
-            return _Same(value)
+        if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
+            return _Whole(value)
+        if isinstance(value, weakref.ref):
+            return self.read(value())
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             return ("array", str(value.dtype), str(value.shape))
         if self.left < 0:
-            return _Same(value)
+            return _Whole(value)
         if id(value) in self.above:
             return "itself"
         self.above.add(id(value))
         try:
-            return self._inside(value)
+            return _Whole(value, self._inside(value))
         finally:
             self.above.discard(id(value))
 
@@ -76,7 +90,7 @@ class _Reader:
                 except ValueError:
                     cells.append("empty")
             defaults = [self.read(v) for v in (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())]
-            return (value.__code__, cells, defaults)
+            return (value.__code__.co_filename, value.__code__, cells, defaults)
         if isinstance(value, functools.partial):
             return (kind, self.read(value.func), [self.read(a) for a in value.args], self._mapping(value.keywords))
         if isinstance(value, types.MethodType):
@@ -93,7 +107,7 @@ class _Reader:
         held = getattr(value, "__dict__", None)
         slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
         if not held and not slots:
-            return (kind, "empty") if kind.__module__ != "builtins" and _has_python_state(kind) else _Same(value)
+            return (kind, "empty") if kind.__module__ != "builtins" and _has_python_state(kind) else None
         parts = dict(held or {})
         parts.update({name: getattr(value, name) for name in slots if name != "__weakref__" and hasattr(value, name)})
         return (kind, self._mapping(parts))
@@ -108,8 +122,8 @@ def _has_python_state(kind: type) -> bool:
 
 
 def content(value: object) -> object:
-    """Something that compares equal for two callables (or static values) that hold the same. Keeps none of it alive."""
+    """Something that compares equal for two callables (or static values) that hold the same. Keeps no array alive."""
     try:
         return _Reader().read(value)
     except Exception:  # a property, or a comparison, of the user's that raises
-        return _Same(value)
+        return _Whole(value)

@@ -183,7 +183,7 @@ class Session(Watcher):
             function_of(function), self.phase, trace.thread, time.perf_counter(), trace, layers=trace.layers,
             looked_at=jax_internals.only_inspected(frame.f_back),
         )  # fmt: skip
-        if trace.inside is None and trace.body:
+        if trace.body and _around(trace) is None:
             record.holds = _holds(function, trace)
         above: FrameType | None = frame if self.home is not None else None
         while above is not None and above.f_code is not self.home:
@@ -203,7 +203,7 @@ class Session(Watcher):
                 return
             self._append(record)
             record.guarded = any(other.judges(trace) for other in recorder.watchers())
-            if trace.inside is None:
+            if _around(trace) is None:
                 self._compare(record)
 
     def joined(self, other: Watcher) -> None:
@@ -387,6 +387,14 @@ def _column(code: CodeType | None) -> int:
         return 0
     columns = (position[2] for position in code.co_positions() if position[0] == code.co_firstlineno)
     return next((column for column in columns if column), 0)
+
+
+def _around(trace: Trace) -> Trace | None:
+    """The trace that one is part of, if any: not the wrapper (a checkpoint, a pmap) whose body it is."""
+    outer = trace.inside
+    while outer is not None and not outer.body:
+        outer = outer.inside
+    return outer
 
 
 def _holds(function: Unwrapped, trace: Trace) -> Any:

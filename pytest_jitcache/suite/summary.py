@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from pytest_jitcache.causes import TRANSFORMS
 from pytest_jitcache.places import show as show_path
 from pytest_jitcache.suite.options import Settings
+from pytest_jitcache.suite.rules import is_on
 from pytest_jitcache.suite.totals import FunctionTotals, Totals
 
 _BAR = 10
+_WRAPPERS = {*TRANSFORMS, "partial", "bound method", "callable object"}
 
 
 def show(terminal: pytest.TerminalReporter, totals: Totals, limit: int) -> None:
@@ -81,19 +84,20 @@ def _table(terminal: pytest.TerminalReporter, functions: Sequence[FunctionTotals
 
 
 def label(total: FunctionTotals) -> str:
-    """A function by name, with the wrappers around it, and its place."""
+    """A function by name, with what the user has wrapped around it, and its place."""
     f = total.function
-    inner = f.qualname.replace(".<locals>", "") or f.name
-    for kind in reversed(f.kinds[:-1]):
-        inner = f"{kind}({inner})"
-    return f"{inner}  {show_path(f.filename)}:{f.line}"
+    name = f.qualname.replace(".<locals>", "") or f.name
+    wrapper = next((kind for kind in f.kinds[:-1] if kind in _WRAPPERS), None)
+    shown = f"{wrapper}({name})" if wrapper else name
+    return f"{shown}  {show_path(f.filename)}:{f.line}"
 
 
 def _details(total: FunctionTotals) -> list[str]:
     lines = []
     if total.wasted:
         (cause, rule), _ = max(total.causes.items(), key=lambda item: item[1])
-        found = f"; flake8 finds it as {rule}" if rule else ""
+        asked = "" if rule is None or is_on(rule) else " where that is asked for"
+        found = f"; flake8 finds it as {rule}{asked}" if rule else ""
         lines.append(f"traced again: {cause}{found}")
     tests = sorted(total.tests, key=lambda test: -total.tests[test])
     named = [test or "collection" for test in tests[:2]]

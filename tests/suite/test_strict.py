@@ -40,6 +40,23 @@ def test_thread():
     for _ in range(2):
         thread = threading.Thread(target=reverse, args=(jnp.arange(8),)); thread.start(); thread.join()
 
+def double(x): return 2 * x
+def test_vmap():
+    for _ in range(3): jax.jit(jax.vmap(double))(jnp.ones(3))
+
+def cast(x, dtype, part): return jax.jit(lambda x: x[part].astype(dtype))(x)
+def test_captured_dtype_and_slice():
+    for _ in range(2): cast(jnp.ones(3), jnp.ones(3).dtype, slice(2))
+
+def test_checkpoint():
+    for _ in range(2): jax.jit(jax.checkpoint(lambda x: jnp.sin(x)))(jnp.ones(3))
+
+def test_pmap():
+    for _ in range(2): jax.pmap(lambda x: 2 * x)(jnp.ones((1, 3)))
+
+def test_eager_fori_loop():
+    for _ in range(2): jax.lax.fori_loop(0, 3, lambda i, x: x + i, jnp.ones(3))
+
 def total(xs): return jax.lax.scan(lambda c, x: (c + x, None), 0.0, xs)
 def test_eager_scan():
     for _ in range(2): total(jnp.ones(4))
@@ -192,6 +209,21 @@ def test_worst_function_first_and_the_others_named(suite):
     )
     assert "<lambda> traced 3x" in run.output
     assert "also: low 2x" in run.output
+
+
+def test_copies_in_two_files_are_two_functions(suite):
+    for name in ("first.py", "second.py"):
+        suite.write(name, "import jax\ndef run(x): return jax.jit(lambda x: x + 1)(x)\n")
+    run = suite(
+        """
+        import first, second
+        def test_it(): first.run(1.0); second.run(1.0)
+        """,
+        *STRICT,
+        "--jitcache-summary",
+    )
+    assert run.status == 0
+    assert "wasted:" not in run.output
 
 
 def test_own_failure_is_kept(suite):

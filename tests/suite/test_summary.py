@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 SOURCE = """
 def scale(k, x): return k * x
@@ -29,7 +31,7 @@ def rows(run) -> dict[str, list[str]]:
 def test_counts(suite):
     run = suite(SOURCE, "--jitcache-summary")
     assert rows(run) == {"reverse.<lambda>": [4, 1, 3, 4, 2], "partial(scale)": [2, 2, 0, 2, 1]}
-    assert "traced again: new function object; flake8 finds it as JIT101" in run.output
+    assert "traced again: new function object\n" in run.output
     assert "in test_it.py::test_first, test_it.py::test_second" in run.output
     assert re.search(
         r"[\d.]+ s, \d+ % of [\d.]+ s: tracing [\d.]+ s, lowering [\d.]+ s, compiling [\d.]+ s", run.output
@@ -123,6 +125,46 @@ def test_rule_is_named_only_where_the_linter_speaks(suite):
     )
     assert rows(run)["test_it.<lambda>"] == [2, 1, 1, 2, 2]
     assert "traced again: new function object\n" in run.output
+
+
+def test_rule_is_the_one_that_the_linter_finds(suite):
+    suite.write(
+        "model.py",
+        """
+        import jax
+        import jax.numpy as jnp
+
+        def loss(w): return jnp.sum(w ** 2)
+        def gradient(w): return jax.jit(jax.grad(loss))(w)
+        def make(k): return jax.jit(lambda w: k * w)
+        def scaled(w): return make(2.0)(w)
+        def total(ws): return jax.lax.scan(lambda c, w: (c + w, None), 0.0, ws)[0]
+        """,
+    )
+    run = suite(
+        """
+        import model
+        def by_a_test_alone(w): return jax.jit(lambda w: w + 1)(w)
+        def test_it():
+            for _ in range(2):
+                w = jnp.ones(3)
+                model.gradient(w), model.scaled(w), model.total(w), by_a_test_alone(w)
+        """,
+        "--jitcache-summary",
+    )
+    for name, rule in {
+        "grad(loss)": "; flake8 finds it as JIT105",
+        "make.<lambda>": "; flake8 finds it as JIT106",
+        "total.<lambda>": "",
+        "by_a_test_alone.<lambda>": "",
+    }.items():
+        after = run.output.partition(f" {name}  ")[2].splitlines()
+        assert after[1].strip() == f"traced again: new function object{rule}", name
+    linted = subprocess.run(
+        [sys.executable, "-m", "flake8", "--isolated", "--select=JIT,JIT401", "model.py"],
+        cwd=suite.folder, capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    assert [line.split()[1] for line in linted.splitlines()] == ["JIT105", "JIT106"]
 
 
 def test_compile_of_an_eager_scan_is_charged_to_its_body(suite):
