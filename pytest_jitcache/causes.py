@@ -53,7 +53,7 @@ CAUSES: dict[str, Cause] = {
     ),
     "rewrapped": Cause(
         "new function object",
-        "`{name}` is the same as before, but JAX's `{traced_for}` wraps it in a new function on each call, and JAX keeps the "
+        "`{name}` is the same as before, but each call wraps it in a new function for JAX's `{traced_for}`, and JAX keeps the "
         "trace by the identity of that one.",
         "Put the call under one jitted function that is kept, so that it is traced once with it.",
     ),
@@ -207,7 +207,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         found.append(Difference("options", ", ".join(changed), str(before), str(after)))
     if not found and earlier.inside is not None and later.inside is not None and not later.inside.body:
         found += [d for d in compare(earlier.inside, later.inside) if d.cause in ("function", "body")]
-    if not found and earlier.wrapper_id != later.wrapper_id and later.wrapper_id:
+    if not found and earlier.wrapper is not later.wrapper:
         found.append(Difference("rewrapped", later.name))
     if not found:
         cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)
@@ -372,7 +372,8 @@ def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, 
 
 
 def _public_name(traced_for: str) -> str:
-    return {"while_body": "while_loop", "while_cond": "while_loop"}.get(traced_for, traced_for)
+    names = {"while_body": "while_loop", "while_cond": "while_loop", "checkpoint / remat": "checkpoint"}
+    return names.get(traced_for, traced_for)
 
 
 def _weak_fix(difference: Difference) -> str:
@@ -391,7 +392,7 @@ def _static_fix(difference: Difference, later: Trace) -> str:
     )
 
 
-_TRANSFORMS = {
+TRANSFORMS = {
     "grad", "value_and_grad", "vmap", "jacfwd", "jacrev", "jacobian", "hessian", "linearize", "vjp", "jvp", "checkpoint",
     "named_call", "pmap", "shard_map", "checkify", "vectorize", "custom_jvp", "custom_vjp",
 }  # fmt: skip
@@ -439,7 +440,7 @@ def _kind(trace: Trace) -> tuple[str, str]:
             f"The wrapper around `{name}` is a new function object each time it is made.",
             f"Wrap `{name}` and jit the result once, at module level, {hoist}.",
         )
-    if outer in _TRANSFORMS or outer not in ("function", "jit"):
+    if outer in TRANSFORMS or outer not in ("function", "jit"):
         return (
             f"`{outer}({name})` makes a new function object each time it is evaluated.",
             f"Build `jit({outer}({name}))` once, at module level, {hoist}.",

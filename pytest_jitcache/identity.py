@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_jitcache.places import is_library, is_machinery
 from pytest_jitcache.signature import ByIdentity, kind_token
@@ -25,7 +25,19 @@ from pytest_jitcache.signature import ByIdentity, kind_token
 # Attributes and closure variables by which wrappers hold the function that they wrap.
 _HOLDERS = ("__wrapped__", "_fun", "fun", "f", "func", "_f", "fn", "body_fun", "call", "f_jitted", "user_fun")
 
-Layer = CodeType | type | ByIdentity | str
+
+class Body(NamedTuple):
+    """A body in the source. Code objects of two files that are copies of each other are equal; these are not."""
+
+    filename: str
+    code: CodeType
+
+    @classmethod
+    def of(cls, code: CodeType) -> Body:
+        return cls(code.co_filename, code)
+
+
+Layer = Body | type | ByIdentity | str
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ def unwrap(function: Any) -> Unwrapped:
                 owner = bearer
         elif isinstance(current, types.FunctionType) and not is_jitted(current):
             code = current.__code__
-            layers.append(code)
+            layers.append(Body.of(code))
             boundary = code.co_name == "reraise_with_filtered_traceback"  # JAX puts it around each public function
             if not boundary:
                 kinds.append(kind_of_code(code))

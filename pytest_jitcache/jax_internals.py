@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
-from pytest_jitcache.places import OURS, in_jax, is_machinery
+from pytest_jitcache.places import OURS, in_jax, is_machinery, is_wrapping
 
 __tracebackhide__ = True
 
@@ -82,7 +82,6 @@ class Start:
     frame: FrameType
     call: Call | None
     avals: tuple[tuple[Any, ...], dict[str, Any]] | None
-    again: bool  # the same call of `scan` or `while_loop` traces the body once more, with other weak types
     flat: bool = False  # the abstract arguments are those of the primitive, not of the function
 
 
@@ -164,6 +163,9 @@ def monitoring_is_heard() -> bool:
     """Whether events of `jax.monitoring` still reach us; `jax.monitoring.clear_event_listeners()` ends that."""
     import jax.monitoring
 
+    listeners = getattr(_module("jax._src.monitoring"), "get_event_duration_listeners", None)
+    if listeners is not None:
+        return _on_duration in listeners()
     _state.heard.monitoring = 0
     jax.monitoring.record_event_duration_secs(_CANARY, 0.0)
     return bool(_state.heard.monitoring)
@@ -495,7 +497,7 @@ def _start_of(frame: FrameType, fun: Any) -> Start:
                 avals = (tuple(args), dict(kwargs))
         except Exception:
             avals = None
-    return Start(fun, traced_for, frame, call, avals, traced_for != "jit" and _same_call(frame))
+    return Start(fun, traced_for, frame, call, avals)
 
 
 def _users_own(call: Call, frame: FrameType) -> Call:
@@ -520,7 +522,7 @@ def _eager_bodies(frame: FrameType) -> list[Start]:
         bodies += value if isinstance(value, list | tuple) else [value]
     flat = tuple(frame.f_locals.get("in_type") or ())
     kind = entry.f_code.co_name.lstrip("_")
-    return [Start(body, kind, frame, None, (flat, {}), False, flat=True) for body in bodies if callable(body)]
+    return [Start(body, kind, frame, None, (flat, {}), flat=True) for body in bodies if callable(body)]
 
 
 def _calls(frame: FrameType | None) -> Iterator[tuple[Call, FrameType]]:
@@ -577,13 +579,18 @@ def _equinox_call(frame: FrameType | None) -> Call | None:
     return None
 
 
-def _same_call(frame: FrameType) -> bool:
-    """Whether this call of a control-flow function has traced the same body before: it promotes weak types that way."""
+def traced_in_same_call(frame: FrameType, body: object) -> bool:
+    """Whether the user's one call that leads to a trace has traced the same body before.
+
+    `scan` and `while_loop` do so to promote weak types, flax to learn what a lifted `scan` leaves alone.
+    """
     entry = frame
-    while entry.f_back is not None and in_jax(entry.f_back.f_code.co_filename):
-        entry = entry.f_back
+    above = frame.f_back
+    while above is not None and is_machinery(above.f_code.co_filename):
+        if is_wrapping(above.f_code.co_filename):
+            entry = above
+        above = above.f_back
     mark = entry.f_trace
-    body = id(frame.f_locals.get("fun"))
     if isinstance(mark, _Bodies):
         seen = body in mark.seen
         mark.seen.add(body)
@@ -594,11 +601,11 @@ def _same_call(frame: FrameType) -> bool:
 
 
 class _Bodies:
-    """Hung on the frame of a control-flow function: the bodies that this one call has traced."""
+    """Hung on the frame that the user called: the bodies that this one call has traced."""
 
     __slots__ = ("seen",)
 
-    def __init__(self, body: int) -> None:
+    def __init__(self, body: object) -> None:
         self.seen = {body}
 
     def __call__(self, *_: object) -> _Bodies:

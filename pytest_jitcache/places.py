@@ -37,10 +37,14 @@ def is_machinery(filename: str) -> bool:
     """Whether code of this file only carries a call on: JAX, wrappers around it, the standard library and this plugin."""
     if filename.startswith(("<frozen", "<@beartype", "<string>")):
         return True
-    if filename.startswith(_SITE):
-        return any(filename.startswith(_folders(package)) for package in _MACHINERY if _folders(package))
-    if filename.startswith((OURS, *_STDLIB)):
+    if filename.startswith((OURS, *_STDLIB)) and not filename.startswith(_SITE):
         return True
+    return is_wrapping(filename)
+
+
+@functools.cache
+def is_wrapping(filename: str) -> bool:
+    """Whether a file belongs to JAX or to a library around it: machinery without the standard library and this plugin."""
     return any(filename.startswith(_folders(package)) for package in _MACHINERY if _folders(package))
 
 

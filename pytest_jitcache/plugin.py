@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
 MARK = "traced_once"
 
-# Guards that were made by the running test, and by a running fixture of a wider scope.
-_of_test: list[traced_once] = []
-_of_fixture: list[list[traced_once]] = []
+
+class _Made:
+    """The guards that a test has made, and those of the fixtures of a wider scope that are being set up for it."""
+
+    def __init__(self) -> None:
+        self.test: list[traced_once] = []
+        self.fixtures: list[list[traced_once]] = []
+
+
+_made = [_Made()]  # the last is of the test that runs; a test may run pytest itself, and so tests inside it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,13 +71,23 @@ def _load(config: pytest.Config) -> Any:
 
     guard.explain = config.get_verbosity() >= 2
 
-    if _made not in guard.created:
-        guard.created.append(_made)
+    if _keep not in guard.created:
+        guard.created.append(_keep)
     return guard
 
 
-def _made(one: traced_once) -> None:
-    (_of_fixture[-1] if _of_fixture else _of_test).append(one)
+def _keep(one: traced_once) -> None:
+    here = _made[-1]
+    (here.fixtures[-1] if here.fixtures else here.test).append(one)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    _made.append(_Made())
+    try:
+        return (yield)
+    finally:
+        _made.pop()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,11 +96,12 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
     if fixturedef.scope == "function" or fixturedef.argname == "assert_traced_once":
         return (yield)
     made: list[traced_once] = []
-    _of_fixture.append(made)
+    here = _made[-1]
+    here.fixtures.append(made)
     try:
         return (yield)
     finally:
-        _of_fixture.remove(made)
+        here.fixtures.pop()
         for one in made:
             fixturedef.addfinalizer(functools.partial(one._close))
 
@@ -98,6 +116,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     from pytest_jitcache.items import raise_in_test
     from pytest_jitcache.marker import blocks_of
 
+    here = _made[-1]
     blocks = blocks_of(item, item.iter_markers(MARK))
     for block in blocks:
         block.start()
@@ -106,11 +125,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     except BaseException:
         for block in blocks:
             block._stop()
-        for one in _of_test:
+        for one in here.test:
             one._stop()
         raise
     finally:
-        wraps, _of_test[:] = list(_of_test), []
+        wraps, here.test = here.test, []
     for block in blocks:
         block._stop()
     try:
@@ -138,4 +157,4 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_runtest_teardown() -> None:
-    _of_test.clear()
+    _made[-1].test.clear()

@@ -14,8 +14,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from pytest_jitcache import jax_internals
-from pytest_jitcache.identity import Slots, Unwrapped, unwrap
-from pytest_jitcache.places import call_site, in_jax, qualname, show
+from pytest_jitcache.identity import Body, Slots, Unwrapped, unwrap
+from pytest_jitcache.places import call_site, in_jax, is_wrapping, qualname, show
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of
 
 
@@ -76,7 +76,7 @@ class Trace:
     epoch: object = field(default=None, repr=False)
     ref: Callable[[], Any] = field(default=lambda: None, repr=False)
     object_id: int = 0
-    wrapper_id: int = 0
+    wrapper: Callable[[], Any] = field(default=lambda: None, repr=False)
     body: bool = True  # user code ran in it, directly
     inline_of: CodeType | None = None
 
@@ -169,10 +169,13 @@ class Recorder:
             code = getattr(start.fun, "__code__", None)
             if code is None or in_jax(code.co_filename):
                 return None
+        if _is_librarys(start.fun) and jax_internals.only_inspected(start.frame.f_back):
+            return None  # flax looks at shapes with functions of its own, which hold the user's module
         trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
-        trace.body = not start.again and not function.has_cache
+        again = start.traced_for != "jit" and jax_internals.traced_in_same_call(start.frame, (trace.layers, trace.slot))
+        trace.body = not again and not function.has_cache
         if "checkpoint" in function.kinds and not jax_internals.announces_checkpoints():
-            trace.body = self._is_first(function, trace)
+            trace.body = self._is_first(function, trace) and not again
         if (
             trace.inside is not None
             and trace.inside.body
@@ -204,12 +207,13 @@ class Recorder:
 
     def forget(self, codes: frozenset[CodeType]) -> None:
         """The caches of these functions have been cleared."""
-        self._checkpointed = {key for key in self._checkpointed if key[0][-1] not in codes}
+        forgotten = {Body.of(code) for code in codes}
+        self._checkpointed = {key for key in self._checkpointed if key[0][-1] not in forgotten}
 
     @staticmethod
     def _is_user_code(trace: Trace) -> bool:
-        first = next((layer for layer in trace.layers if isinstance(layer, CodeType)), None)
-        return first is not None and first in trace.codes
+        first = next((layer for layer in trace.layers if isinstance(layer, Body)), None)
+        return first is not None and first.code in trace.codes
 
     def _is_helper(self, fun: Any) -> bool:
         """Quickly: a function of JAX's own that holds no other."""
@@ -235,7 +239,7 @@ class Recorder:
             self._words.ahead = (id(fun), text)
             return
         over: Trace | None = getattr(self._words, "over", None)
-        if over is not None and not over.words and over.wrapper_id == id(fun):
+        if over is not None and not over.words and over.wrapper() is fun:
             over.words = text
 
     def stage_ended(
@@ -292,7 +296,7 @@ class Recorder:
             thread=threading.current_thread().name,
             inside=outer,
             number=next(self._count),
-            layers=(code,),
+            layers=(Body.of(code),),
             codes=(code,),
             settings=outer.settings,
             epoch=outer.epoch,
@@ -324,10 +328,6 @@ class Recorder:
                     token.slot = self._statics.slot((token.type, token.place), value, cached=True)
         site = call_site(frame.f_back)
         inside = jax_internals.running_trace(frame.f_back)
-        try:
-            ref: Callable[[], Any] = weakref.ref(identity)
-        except TypeError:
-            ref = _nothing
         return Trace(
             name=function.name,
             qualname=function.qualname,
@@ -346,9 +346,9 @@ class Recorder:
             settings=jax_internals.settings(),
             options=call.options if call is not None else (),
             epoch=jax_internals.cache_epoch(),
-            ref=ref,
+            ref=_reference(identity),
             object_id=id(identity),
-            wrapper_id=id(fun),
+            wrapper=_reference(identity if call is not None and call.arrays_only else fun),
         )
 
     def _signature(
@@ -369,8 +369,22 @@ class Recorder:
         return Signature((), known=False)
 
 
+def _is_librarys(fun: Any) -> bool:
+    """Whether a function belongs to a library around JAX."""
+    code = getattr(fun, "__code__", None)
+    return code is not None and is_wrapping(code.co_filename) and not in_jax(code.co_filename)
+
+
 def site_of(frame: FrameType) -> Site:
     return Site(frame.f_code.co_filename, frame.f_lineno, qualname(frame.f_code))
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    """A weak reference: while it is kept the same one for the same object, and so another one for another object."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return _nothing
 
 
 def _nothing() -> None:

@@ -137,7 +137,7 @@ def static_token(value: object, depth: int = 0) -> object:
         if isinstance(value, Mapping):
             return (kind, tuple((static_token(k, depth + 1), static_token(v, depth + 1)) for k, v in value.items()))
         if isinstance(value, types.FunctionType):
-            return ByIdentity(value, value.__code__, _function_text(value))
+            return ByIdentity(value, (value.__code__.co_filename, value.__code__), _function_text(value))
         if isinstance(value, functools.partial):
             bound = (value.func, value.args, tuple(sorted(value.keywords.items())))
             return ByIdentity(value, static_token(bound, depth + 1), safe_repr(value))
@@ -176,7 +176,7 @@ def _place_of_callable(value: object) -> object:
     """What tells two long-lived callables of one type apart, such as `jnp.sin` and `jnp.cos`."""
     wrapped = getattr(value, "__wrapped__", None)
     if isinstance(wrapped, types.FunctionType):
-        return wrapped.__code__
+        return (wrapped.__code__.co_filename, wrapped.__code__)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     return name if callable(value) and isinstance(name, str) else None
 

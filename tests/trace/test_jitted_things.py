@@ -276,6 +276,26 @@ def apply(fn, x):
     return fn(x)
 
 
+@pytest.mark.parametrize("remat", [False, True])
+def test_lifted_scan_of_flax_linen(remat):
+    """flax traces the body once more in the same call, to learn what is the same in all steps."""
+    nn = pytest.importorskip("flax.linen")
+
+    class Cell(nn.Module):
+        @nn.compact
+        def __call__(self, c, _):
+            return nn.Dense(3)(c), None
+
+    cell = nn.remat(Cell) if remat else Cell
+    model = nn.scan(cell, variable_axes={"params": 0}, split_rngs={"params": True}, length=2)()
+    params = model.init(jax.random.key(0), X, None)
+    forward = jax.jit(lambda params, x: model.apply(params, x, None))
+    with traced_once() as traces:
+        for _ in range(3):
+            forward(params, X)
+    assert sorted(t.name for t in traces) == ["<lambda>", "__call__"]
+
+
 class TestFlax:
     @pytest.fixture(autouse=True)
     def _nnx(self):

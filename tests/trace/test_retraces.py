@@ -416,6 +416,16 @@ def test_transform_is_called_by_its_name(transform):
     assert f"`{transform.__name__}(loss)` makes a new function object" in verdict(run)
 
 
+def test_function_that_eager_map_wraps_anew():
+    def run():
+        for _ in range(4):
+            lax.map(double, X)
+
+    text = verdict(run)
+    assert first_line(text) == "double traced 4x, allowed 1: new function object"
+    assert "`double` is the same as before, but each call wraps it in a new function" in text
+
+
 def test_wrapper_without_a_name_of_its_own():
     def run():
         for _ in range(2):

@@ -677,3 +677,23 @@ def test_profile_hook_of_somebody_else_survives(run):
         """
     )
     assert status == 0, out
+
+
+def test_pytest_in_a_test_leaves_its_guards_alone(run, tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "test_inner.py").write_text("def test_inner(assert_traced_once):\n    pass\n")
+    status, out = run(
+        """
+        def test_it(assert_traced_once):
+            @jax.jit
+            def never_called(x):
+                return x
+
+            assert_traced_once(never_called)
+            assert pytest.main(["-q", "-p", "no:cacheprovider", "inner"]) == 0
+        """
+    )
+    assert status == 0, out
+    assert (
+        "never_called was never called while assert_traced_once was watching" in out.rpartition("warnings summary")[2]
+    )
