@@ -55,10 +55,14 @@ class SuitePlugin:
         for item in items:
             strict.reason(item)
 
+    def pytest_collection_finish(self) -> None:
+        self._close_test()
+
     # -- one test
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._close_test()  # what was seen since the last test is none of this one's
         self.session.enter(item.nodeid, "setup")
         try:
             return (yield)

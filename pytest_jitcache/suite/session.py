@@ -166,7 +166,7 @@ class Session(Watcher):
             self.lost(RuntimeError("JAX's event listeners were removed in this test"))
 
     def flush(self) -> Payload | None:
-        """What the test that ends now has seen, as plain data; None for nothing."""
+        """What was seen in the test that ends now, or between two tests, as plain data; None for nothing."""
         with self._lock:
             payload = self._payload()
             self._start_over()
@@ -355,7 +355,7 @@ class Session(Watcher):
                     allowed=record.allowed,
                 )
             records.append(row)
-        if not (self.nodeid or records or self._others):
+        if not (self.nodeid or records or self._others or self._problems):
             return None
         return {
             "test": self.nodeid,

@@ -62,6 +62,27 @@ def test_inner_trace_is_told_apart(suite):
     assert run.function("test_second.<lambda>.<lambda>")["inlined"] == 2
 
 
+def test_collection_and_the_time_between_tests_are_charged_to_no_test(suite):
+    suite.write(
+        "conftest.py",
+        """
+        def pytest_runtest_logstart(nodeid):
+            import jax
+            if nodeid.endswith("test_second"): jax.jit(lambda x: x + 1)(1.0)
+        """,
+    )
+    run = suite("reverse(jnp.arange(8))\n" + SOURCE, *OUTPUTS)
+    tests = [(t["test"], [r["phase"] for r in t["records"]]) for t in run.json["tests"]]
+    assert tests[:3] == [
+        (None, ["collection"]),
+        ("test_it.py::test_first", ["call"] * 3),
+        (None, ["between tests"]),
+    ]
+    spans = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
+    collected = {e["args"]["test"] for e in spans if e["ph"] == "X" and e["args"]["phase"] == "collection"}
+    assert collected == {""}
+
+
 def test_file_that_cannot_be_written_is_one_line(suite):
     suite.write("file", "")
     run = suite(SOURCE, "--jitcache-json=file/run.json", "--jitcache-timeline=timeline.json")
