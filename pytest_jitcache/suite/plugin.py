@@ -43,6 +43,7 @@ class SuitePlugin:
         self.judged: dict[str, Any] = {}
         self.outbox: list[Payload] = []
         self.unwritten: list[str] = []
+        self.nodes: dict[str, float] = {}  # of the controller: workers that run, and since when
         self.jax.start()
 
     # -- the run
@@ -154,14 +155,18 @@ class SuitePlugin:
         settings = self.settings
         paths = {"json": settings.json, "timeline": settings.timeline, "baseline": settings.baseline}
         node.workerinput["jitcache_paths"] = {name: str(path) for name, path in paths.items() if path is not None}
+        self.nodes[node.gateway.id] = time.perf_counter()
+        self.totals.workers += 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Of the controller: what a worker had left, which is nothing where it crashed."""
+        """Of the controller: what a worker had left, which is nothing where it crashed. An interrupt tells it twice."""
+        began = self.nodes.pop(node.gateway.id, None)
+        if began is None:
+            return
         output = getattr(node, "workeroutput", None) or {}
         left = output.get(_CARGO, {})
-        self.totals.workers += 1
-        self.totals.wall += left.get("wall", time.perf_counter() - self.began)
+        self.totals.wall += left.get("wall", time.perf_counter() - began)
         for payload in left.get("payloads", ()):
             self.totals.add(payload, node.gateway.id)
 
@@ -169,12 +174,16 @@ class SuitePlugin:
     def pytest_sessionfinish(self) -> None:
         self.jax.stop()
         self._close_test()
-        wall = time.perf_counter() - self.began
+        now = time.perf_counter()
+        wall = now - self.began
         if self.is_worker:
             self.config.workeroutput[_CARGO] = {"payloads": self.outbox, "wall": wall}  # type: ignore[attr-defined]
             return
         self._take()
-        if not self.totals.workers:
+        if self.totals.workers:
+            self.totals.wall += sum(now - began for began in self.nodes.values())
+            self.nodes = {}
+        else:
             self.totals.wall = wall
         self._write()
 

@@ -228,12 +228,12 @@ def test_first_failure_ends_the_run_with_outputs(suite):
     assert [test["test"] for test in run.json["tests"] if test["test"]] == ["test_it.py::test_first"]
 
 
-def test_interrupted_run_writes_what_was_seen(suite):
+def interrupted(suite, *args: str) -> tuple[dict, str]:
+    """The JSON document and the output of a run that Ctrl-C ends in its second test."""
     suite.write(
         "test_it.py",
         """
-import pathlib, signal, time, jax, jax.numpy as jnp
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background would ignore
+import pathlib, time, jax, jax.numpy as jnp
 def test_first(): jax.jit(lambda x: x + 1)(1.0)
 def test_stuck():
     jax.jit(lambda x: x + 2)(1.0)
@@ -241,8 +241,10 @@ def test_stuck():
     time.sleep(200)
 """,
     )
+    # which a job in the background would ignore
+    suite.write("conftest.py", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)")
     process = subprocess.Popen(
-        suite.command(*OUTPUTS, "--jitcache-summary"),
+        suite.command(*OUTPUTS, "--jitcache-summary", *args),
         cwd=suite.folder,
         env=suite.environment,
         stdout=subprocess.PIPE,
@@ -254,7 +256,11 @@ def test_stuck():
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=120)
-    document = json.loads((suite.folder / "run.json").read_text())
+    return json.loads((suite.folder / "run.json").read_text()), output
+
+
+def test_interrupted_run_writes_what_was_seen(suite):
+    document, output = interrupted(suite)
     assert [f["qualname"] for f in sorted(document["functions"], key=lambda f: f["line"])] == [
         "test_first.<locals>.<lambda>",
         "test_stuck.<locals>.<lambda>",
@@ -264,6 +270,22 @@ def test_stuck():
         ("test_it.py::test_stuck", None),
     ]
     assert "jitcache: tracing and compiling" in output
+
+
+def test_interrupted_controller_counts_the_workers_that_run(suite):
+    pytest.importorskip("xdist")
+    totals = interrupted(suite, "-n", "1")[0]["totals"]
+    assert totals["workers"] == 1
+    assert totals["wall_seconds"] > 0
+
+
+def test_interrupt_in_a_worker_is_counted_once(suite):
+    """xdist tells of the end of such a worker twice."""
+    pytest.importorskip("xdist")
+    run = suite(SOURCE + "def test_interrupt(): reverse(jnp.arange(9)); raise KeyboardInterrupt", *OUTPUTS, "-n", "1")
+    tests = [test["test"] for test in run.json["tests"]]
+    assert tests.count("test_it.py::test_interrupt") == 1
+    assert run.function("reverse.<lambda>")["tests"]["test_it.py::test_interrupt"] == 1
 
 
 # --- baseline
