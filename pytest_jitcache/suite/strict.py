@@ -44,10 +44,11 @@ def error(found: Sequence[Group], explained: bool = False) -> RetraceError:
         explained: whether JAX was asked for its own explanation of each trace.
     """
     worst, *others = found
-    traces = [record.trace for record in worst if record.trace is not None]
+    traces = []
     for record in worst:
-        if record.trace is not None and record.trace.test_site is None:
-            record.trace.test_site = record.test_site
+        if record.trace is not None:
+            record.tell_trace()
+            traces.append(record.trace)
     text = report.retraced("traced", traces, 1, "signature", None)
     if others:
         names = ", ".join(f"{group[-1].function.name} {len(group)}x" for group in others[:5])

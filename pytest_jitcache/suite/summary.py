@@ -51,7 +51,9 @@ def headline(totals: Totals) -> str:
     """Where the time went, in one line."""
     seconds = totals.seconds
     spent = sum(seconds.values())
-    share = f", {100 * spent / totals.wall:.0f} % of {_seconds(totals.wall)}" if totals.wall else ""
+    # threads side by side spend more seconds than pass
+    side_by_side = f" on several threads, in {_seconds(totals.busy)}" if totals.busy < 0.9 * spent else ""
+    share = f"{side_by_side}, {100 * totals.busy / totals.wall:.0f} % of {_seconds(totals.wall)}" if totals.wall else ""
     if totals.workers:
         share += f" in {_many(totals.workers, 'worker')}"
     return (

@@ -151,6 +151,26 @@ def test_threads_have_tracks_of_their_own(suite):
     assert {e["cat"] for e in events if e["tid"] == track and e["ph"] == "X"} >= {"trace", "compile"}
 
 
+def test_threads_of_one_name_are_told_apart(suite):
+    """Both tracks and the compiles: each thread traces for a while before the other one compiles."""
+    run = suite(
+        """
+        import threading
+        together = threading.Barrier(2)
+        def step(x, n): together.wait(); return x * n
+        def work(n): jax.jit(step, static_argnums=1)(jnp.ones(n), n)
+        def test_it():
+            threads = [threading.Thread(target=work, args=(n,), name="worker") for n in (2, 3)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        """,
+        *OUTPUTS,
+    )
+    events = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
+    assert [e["args"]["name"] for e in events if e["ph"] == "M"].count("worker") == 2
+    assert [record["compiles"] for record in run.json["tests"][-1]["records"]] == [1, 1]
+
+
 # --- xdist, reruns, early ends
 
 

@@ -179,6 +179,12 @@ def test_very_verbose_shows_what_jax_itself_says(suite):
     assert "Captured" not in run.output  # what was asked for our sake goes nowhere else
 
 
+def test_very_verbose_shows_what_followed_from_each_trace(suite):
+    run = suite("def test_it(): reverse(jnp.arange(8)); reverse(jnp.arange(8))", *STRICT, "-vv")
+    known = r"traced for jit; lambda; trace [\d.]+ ms, lower [\d.]+ ms, compile [\d.]+ ms; 1 compile$"
+    assert len(re.findall(known, run.output, re.MULTILINE)) == 2
+
+
 def test_worst_function_first_and_the_others_named(suite):
     run = suite(
         """

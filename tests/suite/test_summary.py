@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 SOURCE = """
 def scale(k, x): return k * x
 def test_first():
@@ -141,3 +143,26 @@ def test_traces_only_looked_at_are_not_wasted(suite):
         "--jitcache-summary",
     )
     assert rows(run)["partial(init)"] == [3, 1, 0, 0, 1]
+
+
+def test_share_is_of_the_clock_although_threads_work_side_by_side(suite):
+    run = suite(
+        """
+        import threading, time
+        def slow(k): jax.jit(lambda x: time.sleep(2) or x + k)(1.0)
+        def test_it():
+            threads = [threading.Thread(target=slow, args=(k,)) for k in range(8)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        """,
+        "--jitcache-summary",
+        "--jitcache-json=run.json",
+    )
+    totals = run.json["totals"]
+    assert totals["busy_seconds"] < totals["wall_seconds"] < sum(totals["seconds"].values())
+    assert re.search(r"^[\d.]+ s on several threads, in [\d.]+ s, \d\d? % of [\d.]+ s: ", run.output, re.MULTILINE)
+
+
+def test_seconds_of_one_thread_are_those_of_the_clock(suite):
+    totals = suite(SOURCE, "--jitcache-json=run.json").json["totals"]
+    assert totals["busy_seconds"] == pytest.approx(sum(totals["seconds"].values()), rel=0.1)
