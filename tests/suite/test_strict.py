@@ -160,6 +160,54 @@ def test_failure_has_the_fixtures_text_and_the_users_line(suite):
     assert "/jax/" not in run.output
 
 
+DOCTEST = """
+def total(x):
+    \'\'\'
+    >>> for _ in range(2): _ = reverse(jnp.arange(8))
+    \'\'\'
+"""
+
+ITEM = """
+import pytest
+def pytest_collect_file(parent, file_path):
+    if file_path.suffix == ".case": return Case.from_parent(parent, path=file_path)
+class Case(pytest.File):
+    def collect(self): yield CaseItem.from_parent(self, name="case")
+class CaseItem(pytest.Item):
+    def runtest(self):
+        from test_it import reverse, jnp
+        for _ in range(2): reverse(jnp.arange(8))
+"""
+
+
+@pytest.mark.parametrize("args", [["--doctest-modules", "test_it.py"], ["a.case"]], ids=["doctest", "custom item"])
+@pytest.mark.parametrize("verbosity", ["-v", "-vv"])
+def test_item_without_code_shows_the_text_alone(suite, args, verbosity):
+    suite.write("conftest.py", ITEM)
+    suite.write("a.case", "")
+    run = suite(DOCTEST, *STRICT, *args, verbosity)
+    assert run.status == 1
+    section = run.output.partition("= FAILURES =")[2].partition("short test summary")[0].splitlines()
+    assert section[2].startswith("<lambda> traced 2x, allowed 1: new function object")
+    assert ("all that is known:" in section) == (verbosity == "-vv")
+    for other in ("_pytest", "pluggy", "pytest_jitcache/"):
+        assert other not in "\n".join(section)
+    assert "pytest_jitcache.RetraceError: <lambda> traced 2x" in run.output.partition("short test summary")[2]
+
+
+def test_mark_on_a_test_without_code_shows_the_text_alone(suite):
+    suite.write("conftest.py", ITEM + """
+def pytest_collection_modifyitems(items):
+    items[0].add_marker(pytest.mark.traced_once("test_it.nothing"))
+""")
+    suite.write("a.case", "")
+    run = suite("", "a.case", "--no-header")
+    assert run.status == 1
+    assert "names 'test_it.nothing'" in run.output
+    for other in ("_pytest", "pluggy", "pytest_jitcache/"):
+        assert other not in run.output
+
+
 def test_very_verbose_shows_what_jax_itself_says(suite):
     run = suite(
         """
