@@ -67,7 +67,7 @@ def reason(item: pytest.Item) -> str | None:
     """Why a test may retrace, or None if it may not.
 
     Raises:
-        pytest.UsageError: the mark has no reason.
+        pytest.fail.Exception: the mark has no reason; the text is shown alone.
     """
     mark = item.get_closest_marker(MARK)
     if mark is None:
@@ -75,7 +75,8 @@ def reason(item: pytest.Item) -> str | None:
     given = mark.kwargs.get("reason")
     if mark.args or set(mark.kwargs) != {"reason"} or not isinstance(given, str) or not given.strip():
         written = ", ".join([*map(repr, mark.args), *(f"{k}={v!r}" for k, v in mark.kwargs.items())])
-        raise pytest.UsageError(
-            f'{item.nodeid}: the mark {MARK} takes one argument, reason="why it is traced again"; got {MARK}({written}).'
+        pytest.fail(
+            f'{item.nodeid}: the mark {MARK} takes one argument, reason="why it is traced again"; got {MARK}({written}).',
+            pytrace=False,
         )
     return given

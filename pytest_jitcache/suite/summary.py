@@ -21,7 +21,7 @@ def show(terminal: pytest.TerminalReporter, totals: Totals, limit: int) -> None:
     if terminal.verbosity < -1:
         terminal.write_line(f"jitcache: {headline(totals)}")
         return
-    terminal.section("jitcache: tracing and compiling")
+    terminal.write_sep("=", "jitcache: tracing and compiling")
     terminal.write_line(headline(totals), bold=True)
     functions = totals.worst()
     wasted = sum(f.wasted for f in functions)

@@ -83,13 +83,37 @@ def test_collection_and_the_time_between_tests_are_charged_to_no_test(suite):
     assert collected == {""}
 
 
-def test_file_that_cannot_be_written_is_one_line(suite):
+@pytest.mark.parametrize("args", [[], ["--no-summary"]], ids=["with summary", "without"])
+def test_file_that_cannot_be_written_is_one_line_and_fails_the_run(suite, args):
     suite.write("file", "")
-    run = suite(SOURCE, "--jitcache-json=file/run.json", "--jitcache-timeline=timeline.json")
-    assert run.status == 0
-    assert "jitcache: " in run.output
+    run = suite(SOURCE, "--jitcache-json=file/run.json", "--jitcache-timeline=timeline.json", *args)
+    assert run.status == 1
+    assert run.output.count("jitcache: ") == 2  # the header is one
     assert "run.json was not written: " in run.output
     assert (suite.folder / "timeline.json").exists()
+
+
+def test_outcomes(suite):
+    run = suite(
+        """
+        def test_passed(): pass
+        def test_failed(): assert 0
+        def test_skipped(): pytest.skip()
+        def test_error(missing): pass
+        @pytest.mark.xfail
+        def test_xfailed(): assert 0
+        @pytest.mark.xfail(run=False)
+        def test_xfailed_unrun(): assert 0
+        @pytest.mark.xfail
+        def test_xpassed(): pass
+        @pytest.mark.xfail(strict=True)
+        def test_failed_strictly(): pass
+        """,
+        "--jitcache-json=run.json",
+    )
+    for test in run.json["tests"]:
+        assert test["test"] is None or test["test"].startswith(f"test_it.py::test_{test['outcome']}")
+    assert len(run.json["tests"]) >= 8
 
 
 def test_no_temporary_file_is_left(suite):
@@ -327,11 +351,15 @@ def test_baseline_accepts_the_known_and_fails_the_new(suite):
     assert run.failed == ["test_new"]
 
 
+def write_baseline(suite, *tests: str) -> None:
+    entries = {test: ["test_it.py::old"] for test in tests}
+    suite.write("b.json", json.dumps({"schema": "jitcache-baseline", "version": 1, "retraces": entries}))
+
+
 def test_stale_entries_are_named_and_dropped(suite):
     entries = {
         "test_it.py::test_first": ["test_it.py::reverse.<lambda>", "test_it.py::gone"],
         "test_it.py::test_third": ["test_it.py::old"],
-        "test_it.py::test_elsewhere": ["test_it.py::kept"],
     }
     suite.write("b.json", json.dumps({"schema": "jitcache-baseline", "version": 1, "retraces": entries}))
     run = suite(SOURCE, *BASELINE)
@@ -339,10 +367,31 @@ def test_stale_entries_are_named_and_dropped(suite):
     assert "jitcache: 2 stale entries in b.json (--jitcache-update-baseline drops them):" in run.output
     assert "  test_it.py::test_first: test_it.py::gone" in run.output
     assert "  test_it.py::test_third: test_it.py::old" in run.output
-    assert "test_elsewhere" not in run.output
     suite(None, *BASELINE, "--jitcache-update-baseline", "--deselect=test_it.py::test_third")
     assert json.loads((suite.folder / "b.json").read_text())["retraces"] == {
-        "test_it.py::test_elsewhere": ["test_it.py::kept"],
         "test_it.py::test_first": ["test_it.py::reverse.<lambda>"],
         "test_it.py::test_third": ["test_it.py::old"],
     }
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_entries_of_tests_that_are_gone_are_stale(suite, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    suite.write("test_elsewhere.py", "def test_it(): pass")
+    kept = ["test_elsewhere.py::test_gone", "test_it.py::test_third"]
+    write_baseline(suite, "test_it.py::test_gone", "test_no_more.py::test_it", *kept)
+    run = suite(SOURCE, *BASELINE, *workers, "test_it.py", "-k", "not third and not first")
+    stale = run.output.partition("2 stale entries in b.json")[2]
+    assert "  test_it.py::test_gone: test_it.py::old" in stale
+    assert "  test_no_more.py::test_it: test_it.py::old" in stale
+    again = (*BASELINE, *workers, "test_it.py", "-k", "not third and not first")
+    suite(None, *again, "--jitcache-update-baseline")
+    assert list(json.loads((suite.folder / "b.json").read_text())["retraces"]) == kept
+
+
+@pytest.mark.parametrize("args", [["test_it.py::test_second"], ["--lf", "-p", "cacheprovider"]], ids=["id", "lf"])
+def test_narrowed_run_says_of_no_test_that_it_is_gone(suite, args):
+    write_baseline(suite, "test_it.py::test_gone")
+    run = suite(SOURCE, *BASELINE, *args)
+    assert "stale" not in run.output

@@ -196,10 +196,14 @@ def test_item_without_code_shows_the_text_alone(suite, args, verbosity):
 
 
 def test_mark_on_a_test_without_code_shows_the_text_alone(suite):
-    suite.write("conftest.py", ITEM + """
+    suite.write(
+        "conftest.py",
+        ITEM
+        + """
 def pytest_collection_modifyitems(items):
     items[0].add_marker(pytest.mark.traced_once("test_it.nothing"))
-""")
+""",
+    )
     suite.write("a.case", "")
     run = suite("", "a.case", "--no-header")
     assert run.status == 1
@@ -374,18 +378,25 @@ def test_mark_exempts(suite):
 @pytest.mark.parametrize(
     "mark", ["jitcache_allow", 'jitcache_allow("x")', 'jitcache_allow(reason="")', "jitcache_allow(why=1)"]
 )
-def test_mark_without_reason_is_refused(suite, mark):
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_mark_without_reason_is_an_error_of_its_test(suite, mark, workers):
+    if workers:
+        pytest.importorskip("xdist")
     run = suite(
         f"""
         @pytest.mark.{mark}
         def test_it(): pass
+        def test_other(): pass
         """,
         *STRICT,
+        *workers,
     )
-    assert run.status == 4
-    assert (
-        'test_it.py::test_it: the mark jitcache_allow takes one argument, reason="why it is traced again"' in run.output
-    )
+    assert run.status == 1
+    assert "1 passed, 1 error in " in run.output
+    lines = run.output.partition("ERROR at setup of test_it")[2].partition("= PASSES")[0].splitlines()
+    text = 'test_it.py::test_it: the mark jitcache_allow takes one argument, reason="why it is traced again"; got '
+    assert [line.startswith(text) for line in lines if line].count(True) == 1
+    assert "_pytest" not in run.output
 
 
 @pytest.mark.parametrize(("name", "status"), [("test_it.reverse.<lambda>", 0), ("test_*.rev*", 0), ("other.*", 1)])
@@ -399,3 +410,10 @@ def test_ini_exempts_functions(suite, name, status):
         *STRICT,
     )
     assert run.status == status
+
+
+def test_name_that_a_failure_suggests_is_allowed(suite):
+    suite.write("test-dash.py", HEAD + "def test_it(): reverse(jnp.arange(8)); reverse(jnp.arange(8))")
+    name = re.search(r"or `(\S+)` in the ini option jitcache_allow", suite(None, *STRICT, "test-dash.py").output)[1]
+    suite.write("pytest.ini", f"[pytest]\njitcache_allow = {name}\n")
+    assert suite(None, *STRICT, "test-dash.py").status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -54,6 +55,14 @@ def test_trace_of_a_later_test_is_wasted_only_for_a_function_made_anew(suite):
     )
     wasted = {name: numbers[2] for name, numbers in rows(run).items()}
     assert wasted == {"reverse.<lambda>": 1, "low": 0, "make.<lambda>": 0}
+
+
+def test_headline_follows_the_title(suite):
+    for title, following in itertools.pairwise(suite(SOURCE, "--jitcache-summary").output.splitlines()):
+        if "jitcache: tracing and compiling" in title:
+            assert re.match(r"[\d.]+ s, ", following)
+            return
+    raise AssertionError("no title")
 
 
 def test_limit(suite):
