@@ -205,7 +205,7 @@ class SuitePlugin:
         if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self.unwritten and getattr(self.config.option, "no_summary", True):
-            print(*(f"jitcache: {line}" for line in self.unwritten), sep="\n", file=sys.stderr)
+            print("", *(f"jitcache: {line}" for line in self.unwritten), sep="\n", file=sys.stderr)
 
     def _write(self) -> None:
         settings = self.settings
