@@ -25,11 +25,14 @@ def code_of(item: pytest.Item) -> types.CodeType | None:
 
 
 def raise_in_test(item: pytest.Item, error: Exception) -> NoReturn:
-    """Raise `error` so that the traceback ends at the line of the test that caused it, and not in a hook."""
+    """Raise `error` so that the traceback ends at the line of the test that caused it, and not in a hook.
+
+    A test without code of its own (a doctest, an item of another plugin) has no such line, and shows the text alone.
+    """
     code = code_of(item)
     error.__traceback__ = None
     if code is None:
-        raise error
+        raise _text_alone(error)
     first = code.co_firstlineno
     line = max(getattr(error, "line", 0), first)
     text = linecache.getline(code.co_filename, line).rstrip()
@@ -47,3 +50,13 @@ def raise_in_test(item: pytest.Item, error: Exception) -> NoReturn:
     at = at.replace(co_firstlineno=first, co_name=code.co_name)
     types.FunctionType(at, {"error": error, "__name__": getattr(getattr(item, "module", None), "__name__", "test")})()
     raise error
+
+
+def _text_alone(error: Exception) -> Exception:
+    """The same error, of its own type still, as pytest shows a `pytest.fail(..., pytrace=False)`: without frames."""
+    kind = type(error)
+    body = {"__module__": kind.__module__, "pytrace": False, "msg": str(error)}
+    shown = type(kind.__name__, (kind, pytest.fail.Exception), body)
+    alone: Exception = shown.__new__(shown, *error.args)
+    alone.__dict__.update(error.__dict__)
+    return alone

@@ -12,6 +12,10 @@ DEFAULT_FUNCTIONS = 20
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
+_TRUTH = f"one of {', '.join((*_TRUE, *_FALSE))}"
+
+# A native TOML file has values of several types; before pytest 9.2 an option can only have one.
+_NUMBER_OR_TRUTH: Any = int | bool | str if pytest.version_tuple >= (9, 2) else "string"
 
 
 class Settings(NamedTuple):  # a frozen dataclass takes four times as long to define, in each run of pytest
@@ -87,9 +91,12 @@ def add(parser: pytest.Parser) -> None:
         help="write the retraces of this run to the file of --jitcache-baseline instead of failing tests.",
     )
     parser.addini(
-        "jitcache_summary", "true, false, or the number of functions to list (--jitcache-summary).", default=""
+        "jitcache_summary",
+        "true, false, or the number of functions to list (--jitcache-summary).",
+        type=_NUMBER_OR_TRUTH,
+        default="",
     )
-    parser.addini("jitcache_strict", "true or false (--jitcache-strict).", default="")
+    parser.addini("jitcache_strict", "true or false (--jitcache-strict).", type="bool", default=False)
     parser.addini(
         "jitcache_allow",
         "functions that may be traced again: dotted names such as package.module.function, with * for any part.",
@@ -122,7 +129,7 @@ def read(config: pytest.Config) -> Settings:
     update = bool(getattr(option, "jitcache_update_baseline", False))
     settings = Settings(
         summary=_summary(config),
-        strict=_truth(config, "jitcache_strict") if strict_option is None else strict_option,
+        strict=_ini(config, "jitcache_strict", _TRUTH) if strict_option is None else strict_option,
         json=_path(config, "json"),
         timeline=_path(config, "timeline"),
         baseline=_path(config, "baseline"),
@@ -148,30 +155,25 @@ def read(config: pytest.Config) -> Settings:
 
 def _summary(config: pytest.Config) -> int:
     given = getattr(config.option, "jitcache_summary", None)
-    name, value = "--jitcache-summary", given
+    name, value, allowed = "--jitcache-summary", given, "the number of functions to list, 0 or more"
     if given is None:
-        name, value = "ini jitcache_summary", _ini(config, "jitcache_summary")
+        allowed += ", true or false"
+        name, value = "ini jitcache_summary", str(_ini(config, "jitcache_summary", allowed)).strip()
         if value.lower() in ("", *_FALSE[:3]):
             return 0
         if value.lower() in _TRUE[:3]:
             return DEFAULT_FUNCTIONS
     if not (value or "").strip().isdigit():
-        words = "" if given is not None else ", true or false"
-        raise pytest.UsageError(f"{name} is the number of functions to list, 0 or more{words}; got {value!r}.")
+        raise pytest.UsageError(f"{name} is {allowed}; got {value!r}.")
     return int(str(value))
 
 
-def _truth(config: pytest.Config, name: str) -> bool:
-    value = _ini(config, name)
-    if value.lower() in ("", *_FALSE):
-        return False
-    if value.lower() in _TRUE:
-        return True
-    raise pytest.UsageError(f"ini {name} is one of {', '.join((*_TRUE, *_FALSE))}; got {value!r}.")
-
-
-def _ini(config: pytest.Config, name: str) -> str:
-    return str(config.getini(name) or "").strip()
+def _ini(config: pytest.Config, name: str, allowed: str) -> Any:
+    """The value of an option in the ini file, which pytest itself may refuse; how it does depends on its version."""
+    try:
+        return config.getini(name)
+    except (TypeError, ValueError, pytest.UsageError) as error:
+        raise pytest.UsageError(f"ini {name} is {allowed}: {error}.") from None
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:
@@ -181,10 +183,11 @@ def _path(config: pytest.Config, name: str) -> Path | None:
     value = getattr(config.option, f"jitcache_{name}", None)
     told, folder = f"--jitcache-{name}", config.invocation_params.dir
     if value is None:
-        value, told, folder = _ini(config, f"jitcache_{name}"), f"ini jitcache_{name}", config.rootpath
+        told, folder = f"ini jitcache_{name}", config.rootpath
+        value = _ini(config, f"jitcache_{name}", "the name of a file")
         if not value:
             return None
-    if not value.strip():
+    if not isinstance(value, str) or not value.strip():
         raise pytest.UsageError(f"{told} is the name of a file; got {value!r}.")
     path = (folder / Path(value).expanduser()).resolve()
     if path.is_dir():
@@ -194,12 +197,11 @@ def _path(config: pytest.Config, name: str) -> Path | None:
 
 def _allow(config: pytest.Config) -> tuple[str, ...]:
     names: list[str] = []
-    for line in config.getini("jitcache_allow"):
+    allowed = "a list of dotted names such as package.module.function or package.*, one a line"
+    for line in _ini(config, "jitcache_allow", allowed):
         name: Any = line.partition("#")[0].strip()
-        if name and not re.fullmatch(r"[\w*]+(\.[\w*<>]+)*", name):
-            raise pytest.UsageError(
-                f"ini jitcache_allow takes dotted names such as package.module.function or package.*, one a line; got {name!r}."
-            )
+        if name and not re.fullmatch(r"[\w*-]+(\.[\w*<>-]+)*", name):  # test-it.py is a module, too
+            raise pytest.UsageError(f"ini jitcache_allow is {allowed}; got {name!r}.")
         if name:
             names.append(name)
     return tuple(names)

@@ -26,6 +26,7 @@ def document(totals: Totals) -> dict[str, Any]:
         "version": VERSION,
         "totals": {
             "wall_seconds": totals.wall,
+            "busy_seconds": totals.busy,
             "seconds": totals.seconds,
             "traces": totals.traces,
             "compiles": totals.compiles,

@@ -7,6 +7,7 @@ crashes loses its unfinished test and nothing else.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Generator
 from typing import Any
@@ -40,9 +41,13 @@ class SuitePlugin:
         self.accepted: baseline.Entries = {}
         if settings.strict and settings.baseline is not None and settings.baseline.exists():
             self.accepted = baseline.load(settings.baseline)
+        self.collected: set[str] = set()  # node ids, of files as well as of tests
+        self.narrowed = any("::" in arg for arg in config.args) or getattr(config.option, "lf", False)
+        self.gone: set[str] = set()  # tests of the baseline that are no more
         self.judged: dict[str, Any] = {}
         self.outbox: list[Payload] = []
         self.unwritten: list[str] = []
+        self.nodes: dict[str, float] = {}  # of the controller: workers that run, and since when
         self.jax.start()
 
     # -- the run
@@ -50,18 +55,32 @@ class SuitePlugin:
     def pytest_report_header(self) -> str:
         return f"jitcache: {self.settings.header()}"
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in items:
-            strict.reason(item)
+    # -- the collection
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self.collected.add(item.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.passed:
+            self.collected.add(report.nodeid)
+        self.narrowed |= report.failed
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._close_test()
+        if self.accepted and not self.narrowed:
+            self.collected.update(item.nodeid for item in session.items)  # which a plugin may have renamed
+            self.gone.update(baseline.gone(self.accepted, self.collected, self.config.rootpath))
 
     # -- one test
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._close_test()  # what was seen since the last test is none of this one's
         self.session.enter(item.nodeid, "setup")
         try:
-            return (yield)
+            result = yield
+            strict.reason(item)  # a wrong mark is an error of its test
+            return result
         finally:
             self.session.leave()
 
@@ -113,9 +132,9 @@ class SuitePlugin:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if call.when == "call":
-            self.judged["outcome"] = report.outcome
-        elif report.outcome != "passed":
-            self.judged.setdefault("outcome", "skipped" if report.skipped else "error")
+            self.judged["outcome"] = _outcome(report)
+        elif not report.passed:
+            self.judged.setdefault("outcome", _outcome(report))
         if call.when == "teardown":
             self._close_test()
         return report
@@ -150,29 +169,43 @@ class SuitePlugin:
         settings = self.settings
         paths = {"json": settings.json, "timeline": settings.timeline, "baseline": settings.baseline}
         node.workerinput["jitcache_paths"] = {name: str(path) for name, path in paths.items() if path is not None}
+        self.nodes[node.gateway.id] = time.perf_counter()
+        self.totals.workers += 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Of the controller: what a worker had left, which is nothing where it crashed."""
+        """Of the controller: what a worker had left, which is nothing where it crashed. An interrupt tells it twice."""
+        began = self.nodes.pop(node.gateway.id, None)
+        if began is None:
+            return
         output = getattr(node, "workeroutput", None) or {}
         left = output.get(_CARGO, {})
-        self.totals.workers += 1
-        self.totals.wall += left.get("wall", time.perf_counter() - self.began)
+        self.totals.wall += left.get("wall", time.perf_counter() - began)
+        self.gone.update(left.get("gone", ()))
         for payload in left.get("payloads", ()):
             self.totals.add(payload, node.gateway.id)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self.jax.stop()
         self._close_test()
-        wall = time.perf_counter() - self.began
+        now = time.perf_counter()
+        wall = now - self.began
         if self.is_worker:
-            self.config.workeroutput[_CARGO] = {"payloads": self.outbox, "wall": wall}  # type: ignore[attr-defined]
+            left = {"payloads": self.outbox, "wall": wall, "gone": sorted(self.gone)}
+            self.config.workeroutput[_CARGO] = left  # type: ignore[attr-defined]
             return
         self._take()
-        if not self.totals.workers:
+        if self.totals.workers:
+            self.totals.wall += sum(now - began for began in self.nodes.values())
+            self.nodes = {}
+        else:
             self.totals.wall = wall
         self._write()
+        if self.unwritten and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.unwritten and getattr(self.config.option, "no_summary", True):
+            print("", *(f"jitcache: {line}" for line in self.unwritten), sep="\n", file=sys.stderr)
 
     def _write(self) -> None:
         settings = self.settings
@@ -197,7 +230,9 @@ class SuitePlugin:
         return found
 
     def _ran(self) -> set[str]:
-        return {p["test"] for p in self.totals.payloads if p.get("outcome") == "passed" or p.get("retraced")}
+        ended = ("passed", "xpassed")
+        ran = {p["test"] for p in self.totals.payloads if p.get("outcome") in ended or p.get("retraced")}
+        return ran | self.gone
 
     # -- the end
 
@@ -210,3 +245,10 @@ class SuitePlugin:
             baseline.stale(self.accepted, self._retraced(), self._ran()) if not self.settings.update_baseline else []
         )
         summary.notes(terminalreporter, self.settings, stale, self.unwritten, self.totals)
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    """How a phase of a test ended, in the words of pytest's last line."""
+    if hasattr(report, "wasxfail"):
+        return "xfailed" if report.skipped else "xpassed"
+    return "error" if report.failed and report.when != "call" else report.outcome

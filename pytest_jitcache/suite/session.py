@@ -80,6 +80,13 @@ class Record:
         """Whether the trace was asked for as such, and nothing was compiled from it."""
         return self.looked_at and not self.compiles
 
+    def tell_trace(self) -> None:
+        """Let the trace know what followed from it, and where, for a text that shows the trace."""
+        assert self.trace is not None
+        self.trace.seconds = {**self.seconds, **self.trace.seconds}
+        self.trace.compiles = self.compiles
+        self.trace.test_site = self.trace.test_site or self.test_site
+
     def add(self, stage: str, seconds: float) -> None:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self.compiles += stage == "compile"
@@ -119,6 +126,7 @@ class Session(Watcher):
         self._open: dict[int, Record] = {}
         self._earlier: dict[object, list[tuple[str, Record]]] = {}
         self._stacks: dict[int, list[_Span]] = {}
+        self._covered: list[tuple[float, float]] = []  # the union of the latest spans of all threads
         self._problems: list[str] = []
         self._attempts: dict[str, int] = {}
         self._start_over()
@@ -127,7 +135,8 @@ class Session(Watcher):
         self.records: list[Record] = []
         self._groups: dict[object, list[Group]] = {}
         self._latest: dict[object, Record] = {}
-        self._bodies: dict[str, dict[str, Record]] = {}
+        self._bodies: dict[int, dict[str, Record]] = {}
+        self._busy = 0.0
         self._others: dict[str, dict[str, float]] = {}
         self._other_compiles: dict[str, int] = {}
         self._spans: list[list[Any]] = []
@@ -166,7 +175,7 @@ class Session(Watcher):
             self.lost(RuntimeError("JAX's event listeners were removed in this test"))
 
     def flush(self) -> Payload | None:
-        """What the test that ends now has seen, as plain data; None for nothing."""
+        """What was seen in the test that ends now, or between two tests, as plain data; None for nothing."""
         with self._lock:
             payload = self._payload()
             self._start_over()
@@ -225,7 +234,7 @@ class Session(Watcher):
 
     def _owner(self, stage: str, name: str, fun: Any) -> Record | None:
         """The record of the function that is lowered or compiled: its last trace in this test, or a new record."""
-        thread = threading.current_thread().name
+        thread = threading.get_ident()  # several threads may have one name
         if fun is None:
             return self._latest.get((thread, name))
         function = unwrap(fun)
@@ -237,20 +246,24 @@ class Session(Watcher):
                 return None
             return bodies.pop(traced_for) if stage == "compile" else bodies[traced_for]
         if record is None:
-            record = Record(function_of(function), self.phase, thread, time.perf_counter(), layers=function.layers)
+            name = threading.current_thread().name
+            record = Record(function_of(function), self.phase, name, time.perf_counter(), layers=function.layers)
             self._append(record)
         return record
 
     def _append(self, record: Record) -> None:
+        thread = threading.get_ident()
         self.records.append(record)
         for which in (record.layers, record.function.name):
-            self._latest[record.thread, which] = record
+            self._latest[thread, which] = record
         if record.trace is not None and record.trace.inside is None:
-            self._bodies.setdefault(record.thread, {})[record.trace.traced_for] = record
+            self._bodies.setdefault(thread, {})[record.trace.traced_for] = record
 
     def _spent(self, span: _Span, stage: str) -> None:
         """Charge a span with its own time: its length without that of the spans in it, which have ended before."""
-        stack = self._stacks.setdefault(threading.get_ident(), [])
+        ident = threading.get_ident()
+        stack = self._stacks.setdefault(ident, [])
+        self._cover(span.start, span.end)
         inner = 0.0
         twin: _Span | None = None
         while stack and stack[-1].start >= span.start - _JITTER:
@@ -274,8 +287,20 @@ class Session(Watcher):
             thread = threading.current_thread().name
             signature = str(record.trace.signature) if record is not None and record.trace is not None else ""
             self._spans.append(
-                [stage, shown, self.clock + span.start, span.end - span.start, thread, signature, self.phase]
+                [stage, shown, self.clock + span.start, span.end - span.start, ident, thread, signature, self.phase]
             )
+
+    def _cover(self, start: float, end: float) -> None:
+        """Count the seconds of a span in which no other thread was at work. Spans come in the order of their ends."""
+        covered = self._covered
+        known = 0.0
+        while covered and covered[-1][1] >= start:
+            first, last = covered.pop()
+            known += last - first
+            start, end = min(start, first), max(end, last)
+        self._busy += end - start - known
+        covered.append((start, end))
+        del covered[:-64]
 
     def _compare(self, record: Record) -> None:
         """Whether this was traced before: in this test, or by an earlier one."""
@@ -355,7 +380,7 @@ class Session(Watcher):
                     allowed=record.allowed,
                 )
             records.append(row)
-        if not (self.nodeid or records or self._others):
+        if not (self.nodeid or records or self._others or self._problems):
             return None
         return {
             "test": self.nodeid,
@@ -366,6 +391,7 @@ class Session(Watcher):
                 name: [*seconds.values(), self._other_compiles.get(name, 0)] for name, seconds in self._others.items()
             },
             "problems": list(self._problems),
+            "busy": self._busy,
             "spans": self._spans,
             "phases": self._phases,
         }

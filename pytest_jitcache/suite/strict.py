@@ -44,10 +44,11 @@ def error(found: Sequence[Group], explained: bool = False) -> RetraceError:
         explained: whether JAX was asked for its own explanation of each trace.
     """
     worst, *others = found
-    traces = [record.trace for record in worst if record.trace is not None]
+    traces = []
     for record in worst:
-        if record.trace is not None and record.trace.test_site is None:
-            record.trace.test_site = record.test_site
+        if record.trace is not None:
+            record.tell_trace()
+            traces.append(record.trace)
     text = report.retraced("traced", traces, 1, "signature", None)
     if others:
         names = ", ".join(f"{group[-1].function.name} {len(group)}x" for group in others[:5])
@@ -66,7 +67,7 @@ def reason(item: pytest.Item) -> str | None:
     """Why a test may retrace, or None if it may not.
 
     Raises:
-        pytest.UsageError: the mark has no reason.
+        pytest.fail.Exception: the mark has no reason; the text is shown alone.
     """
     mark = item.get_closest_marker(MARK)
     if mark is None:
@@ -74,7 +75,8 @@ def reason(item: pytest.Item) -> str | None:
     given = mark.kwargs.get("reason")
     if mark.args or set(mark.kwargs) != {"reason"} or not isinstance(given, str) or not given.strip():
         written = ", ".join([*map(repr, mark.args), *(f"{k}={v!r}" for k, v in mark.kwargs.items())])
-        raise pytest.UsageError(
-            f'{item.nodeid}: the mark {MARK} takes one argument, reason="why it is traced again"; got {MARK}({written}).'
+        pytest.fail(
+            f'{item.nodeid}: the mark {MARK} takes one argument, reason="why it is traced again"; got {MARK}({written}).',
+            pytrace=False,
         )
     return given

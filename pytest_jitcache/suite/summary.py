@@ -24,7 +24,7 @@ def show(terminal: pytest.TerminalReporter, totals: Totals, limit: int) -> None:
     if terminal.verbosity < -1:
         terminal.write_line(f"jitcache: {headline(totals)}")
         return
-    terminal.section("jitcache: tracing and compiling")
+    terminal.write_sep("=", "jitcache: tracing and compiling")
     terminal.write_line(headline(totals), bold=True)
     functions = totals.worst()
     wasted = sum(f.wasted for f in functions)
@@ -54,7 +54,9 @@ def headline(totals: Totals) -> str:
     """Where the time went, in one line."""
     seconds = totals.seconds
     spent = sum(seconds.values())
-    share = f", {100 * spent / totals.wall:.0f} % of {_seconds(totals.wall)}" if totals.wall else ""
+    # threads side by side spend more seconds than pass
+    side_by_side = f" on several threads, in {_seconds(totals.busy)}" if totals.busy < 0.9 * spent else ""
+    share = f"{side_by_side}, {100 * totals.busy / totals.wall:.0f} % of {_seconds(totals.wall)}" if totals.wall else ""
     if totals.workers:
         share += f" in {_many(totals.workers, 'worker')}"
     return (

@@ -26,7 +26,7 @@ def events(totals: Totals) -> list[dict[str, Any]]:
     zero = min(starts, default=0.0)
     found: list[dict[str, Any]] = []
     processes: dict[str, int] = {}
-    threads: dict[tuple[int, str], int] = {}
+    threads: dict[tuple[int, int, str], int] = {}
 
     def at(seconds: float) -> float:
         return round((seconds - zero) * 1e6, 1)
@@ -45,10 +45,11 @@ def events(totals: Totals) -> list[dict[str, Any]]:
                     {"ph": "X", "cat": "test", "name": f"{test} ({phase})", "pid": pid, "tid": _TESTS,
                      "ts": at(start), "dur": round((end - start) * 1e6, 1), "args": {"test": test, "phase": phase}}
                 )  # fmt: skip
-        for stage, function, start, seconds, thread, signature, phase in payload["spans"]:
-            if (pid, thread) not in threads:
-                threads[pid, thread] = _TESTS + 1 + sum(known == pid for known, _ in threads)
-                found.append(_name("thread_name", pid, threads[pid, thread], thread))
+        for stage, function, start, seconds, ident, thread, signature, phase in payload["spans"]:
+            track = (pid, ident, thread)  # an ident is used again once its thread is gone, a name at any time
+            if track not in threads:
+                threads[track] = _TESTS + 1 + sum(known == pid for known, *_ in threads)
+                found.append(_name("thread_name", pid, threads[track], thread))
             details = {
                 "test": test,
                 "phase": phase,
@@ -56,7 +57,7 @@ def events(totals: Totals) -> list[dict[str, Any]]:
                 **({"signature": signature} if signature else {}),
             }
             found.append(
-                {"ph": "X", "cat": stage, "name": f"{stage} {function}", "pid": pid, "tid": threads[pid, thread],
+                {"ph": "X", "cat": stage, "name": f"{stage} {function}", "pid": pid, "tid": threads[track],
                  "ts": at(start), "dur": round(seconds * 1e6, 1), "args": details}
             )  # fmt: skip
     return found

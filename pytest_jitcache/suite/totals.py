@@ -48,17 +48,20 @@ class Totals:
     Attributes:
         payloads: what was added, in the order of arrival.
         wall: seconds that the processes which ran tests took, added up.
+        busy: those of them in which JAX was tracing, lowering or compiling on any thread.
     """
 
     payloads: list[Payload] = field(default_factory=list)
     functions: dict[Function, FunctionTotals] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
     wall: float = 0.0
+    busy: float = 0.0
     workers: int = 0
 
     def add(self, payload: Payload, worker: str = "") -> None:
         payload["worker"] = worker
         self.payloads.append(payload)
+        self.busy += payload["busy"]
         functions = [function_from(row) for row in payload["functions"]]
         for name, (*seconds, compiles) in payload["others"].items():
             operation = self.operations.setdefault(name, Operation(name))

@@ -62,13 +62,58 @@ def test_inner_trace_is_told_apart(suite):
     assert run.function("test_second.<lambda>.<lambda>")["inlined"] == 2
 
 
-def test_file_that_cannot_be_written_is_one_line(suite):
+def test_collection_and_the_time_between_tests_are_charged_to_no_test(suite):
+    suite.write(
+        "conftest.py",
+        """
+        def pytest_runtest_logstart(nodeid):
+            import jax
+            if nodeid.endswith("test_second"): jax.jit(lambda x: x + 1)(1.0)
+        """,
+    )
+    run = suite("reverse(jnp.arange(8))\n" + SOURCE, *OUTPUTS)
+    tests = [(t["test"], [r["phase"] for r in t["records"]]) for t in run.json["tests"]]
+    assert tests[:3] == [
+        (None, ["collection"]),
+        ("test_it.py::test_first", ["call"] * 3),
+        (None, ["between tests"]),
+    ]
+    spans = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
+    collected = {e["args"]["test"] for e in spans if e["ph"] == "X" and e["args"]["phase"] == "collection"}
+    assert collected == {""}
+
+
+@pytest.mark.parametrize("args", [[], ["--no-summary"]], ids=["with summary", "without"])
+def test_file_that_cannot_be_written_is_one_line_and_fails_the_run(suite, args):
     suite.write("file", "")
-    run = suite(SOURCE, "--jitcache-json=file/run.json", "--jitcache-timeline=timeline.json")
-    assert run.status == 0
-    assert "jitcache: " in run.output
+    run = suite(SOURCE, "--jitcache-json=file/run.json", "--jitcache-timeline=timeline.json", *args)
+    assert run.status == 1
+    assert run.output.count("jitcache: ") == 2  # the header is one
     assert "run.json was not written: " in run.output
     assert (suite.folder / "timeline.json").exists()
+
+
+def test_outcomes(suite):
+    run = suite(
+        """
+        def test_passed(): pass
+        def test_failed(): assert 0
+        def test_skipped(): pytest.skip()
+        def test_error(missing): pass
+        @pytest.mark.xfail
+        def test_xfailed(): assert 0
+        @pytest.mark.xfail(run=False)
+        def test_xfailed_unrun(): assert 0
+        @pytest.mark.xfail
+        def test_xpassed(): pass
+        @pytest.mark.xfail(strict=True)
+        def test_failed_strictly(): pass
+        """,
+        "--jitcache-json=run.json",
+    )
+    for test in run.json["tests"]:
+        assert test["test"] is None or test["test"].startswith(f"test_it.py::test_{test['outcome']}")
+    assert len(run.json["tests"]) >= 8
 
 
 def test_no_temporary_file_is_left(suite):
@@ -128,6 +173,26 @@ def test_threads_have_tracks_of_their_own(suite):
     events = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
     track = next(e["tid"] for e in events if e["ph"] == "M" and e["args"]["name"] == "loader")
     assert {e["cat"] for e in events if e["tid"] == track and e["ph"] == "X"} >= {"trace", "compile"}
+
+
+def test_threads_of_one_name_are_told_apart(suite):
+    """Both tracks and the compiles: each thread traces for a while before the other one compiles."""
+    run = suite(
+        """
+        import threading
+        together = threading.Barrier(2)
+        def step(x, n): together.wait(); return x * n
+        def work(n): jax.jit(step, static_argnums=1)(jnp.ones(n), n)
+        def test_it():
+            threads = [threading.Thread(target=work, args=(n,), name="worker") for n in (2, 3)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        """,
+        *OUTPUTS,
+    )
+    events = json.loads((suite.folder / "timeline.json").read_text())["traceEvents"]
+    assert [e["args"]["name"] for e in events if e["ph"] == "M"].count("worker") == 2
+    assert [record["compiles"] for record in run.json["tests"][-1]["records"]] == [1, 1]
 
 
 # --- xdist, reruns, early ends
@@ -207,12 +272,12 @@ def test_first_failure_ends_the_run_with_outputs(suite):
     assert [test["test"] for test in run.json["tests"] if test["test"]] == ["test_it.py::test_first"]
 
 
-def test_interrupted_run_writes_what_was_seen(suite):
+def interrupted(suite, *args: str) -> tuple[dict, str]:
+    """The JSON document and the output of a run that Ctrl-C ends in its second test."""
     suite.write(
         "test_it.py",
         """
-import pathlib, signal, time, jax, jax.numpy as jnp
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background would ignore
+import pathlib, time, jax, jax.numpy as jnp
 def test_first(): jax.jit(lambda x: x + 1)(1.0)
 def test_stuck():
     jax.jit(lambda x: x + 2)(1.0)
@@ -220,8 +285,10 @@ def test_stuck():
     time.sleep(200)
 """,
     )
+    # which a job in the background would ignore
+    suite.write("conftest.py", "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)")
     process = subprocess.Popen(
-        suite.command(*OUTPUTS, "--jitcache-summary"),
+        suite.command(*OUTPUTS, "--jitcache-summary", *args),
         cwd=suite.folder,
         env=suite.environment,
         stdout=subprocess.PIPE,
@@ -233,7 +300,11 @@ def test_stuck():
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=120)
-    document = json.loads((suite.folder / "run.json").read_text())
+    return json.loads((suite.folder / "run.json").read_text()), output
+
+
+def test_interrupted_run_writes_what_was_seen(suite):
+    document, output = interrupted(suite)
     assert [f["qualname"] for f in sorted(document["functions"], key=lambda f: f["line"])] == [
         "test_first.<locals>.<lambda>",
         "test_stuck.<locals>.<lambda>",
@@ -243,6 +314,22 @@ def test_stuck():
         ("test_it.py::test_stuck", None),
     ]
     assert "jitcache: tracing and compiling" in output
+
+
+def test_interrupted_controller_counts_the_workers_that_run(suite):
+    pytest.importorskip("xdist")
+    totals = interrupted(suite, "-n", "1")[0]["totals"]
+    assert totals["workers"] == 1
+    assert totals["wall_seconds"] > 0
+
+
+def test_interrupt_in_a_worker_is_counted_once(suite):
+    """xdist tells of the end of such a worker twice."""
+    pytest.importorskip("xdist")
+    run = suite(SOURCE + "def test_interrupt(): reverse(jnp.arange(9)); raise KeyboardInterrupt", *OUTPUTS, "-n", "1")
+    tests = [test["test"] for test in run.json["tests"]]
+    assert tests.count("test_it.py::test_interrupt") == 1
+    assert run.function("reverse.<lambda>")["tests"]["test_it.py::test_interrupt"] == 1
 
 
 # --- baseline
@@ -264,11 +351,15 @@ def test_baseline_accepts_the_known_and_fails_the_new(suite):
     assert run.failed == ["test_new"]
 
 
+def write_baseline(suite, *tests: str) -> None:
+    entries = {test: ["test_it.py::old"] for test in tests}
+    suite.write("b.json", json.dumps({"schema": "jitcache-baseline", "version": 1, "retraces": entries}))
+
+
 def test_stale_entries_are_named_and_dropped(suite):
     entries = {
         "test_it.py::test_first": ["test_it.py::reverse.<lambda>", "test_it.py::gone"],
         "test_it.py::test_third": ["test_it.py::old"],
-        "test_it.py::test_elsewhere": ["test_it.py::kept"],
     }
     suite.write("b.json", json.dumps({"schema": "jitcache-baseline", "version": 1, "retraces": entries}))
     run = suite(SOURCE, *BASELINE)
@@ -276,10 +367,31 @@ def test_stale_entries_are_named_and_dropped(suite):
     assert "jitcache: 2 stale entries in b.json (--jitcache-update-baseline drops them):" in run.output
     assert "  test_it.py::test_first: test_it.py::gone" in run.output
     assert "  test_it.py::test_third: test_it.py::old" in run.output
-    assert "test_elsewhere" not in run.output
     suite(None, *BASELINE, "--jitcache-update-baseline", "--deselect=test_it.py::test_third")
     assert json.loads((suite.folder / "b.json").read_text())["retraces"] == {
-        "test_it.py::test_elsewhere": ["test_it.py::kept"],
         "test_it.py::test_first": ["test_it.py::reverse.<lambda>"],
         "test_it.py::test_third": ["test_it.py::old"],
     }
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+def test_entries_of_tests_that_are_gone_are_stale(suite, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    suite.write("test_elsewhere.py", "def test_it(): pass")
+    kept = ["test_elsewhere.py::test_gone", "test_it.py::test_third"]
+    write_baseline(suite, "test_it.py::test_gone", "test_no_more.py::test_it", *kept)
+    run = suite(SOURCE, *BASELINE, *workers, "test_it.py", "-k", "not third and not first")
+    stale = run.output.partition("2 stale entries in b.json")[2]
+    assert "  test_it.py::test_gone: test_it.py::old" in stale
+    assert "  test_no_more.py::test_it: test_it.py::old" in stale
+    again = (*BASELINE, *workers, "test_it.py", "-k", "not third and not first")
+    suite(None, *again, "--jitcache-update-baseline")
+    assert list(json.loads((suite.folder / "b.json").read_text())["retraces"]) == kept
+
+
+@pytest.mark.parametrize("args", [["test_it.py::test_second"], ["--lf", "-p", "cacheprovider"]], ids=["id", "lf"])
+def test_narrowed_run_says_of_no_test_that_it_is_gone(suite, args):
+    write_baseline(suite, "test_it.py::test_gone")
+    run = suite(SOURCE, *BASELINE, *args)
+    assert "stale" not in run.output

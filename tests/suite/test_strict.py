@@ -177,6 +177,58 @@ def test_failure_has_the_fixtures_text_and_the_users_line(suite):
     assert "/jax/" not in run.output
 
 
+DOCTEST = """
+def total(x):
+    \'\'\'
+    >>> for _ in range(2): _ = reverse(jnp.arange(8))
+    \'\'\'
+"""
+
+ITEM = """
+import pytest
+def pytest_collect_file(parent, file_path):
+    if file_path.suffix == ".case": return Case.from_parent(parent, path=file_path)
+class Case(pytest.File):
+    def collect(self): yield CaseItem.from_parent(self, name="case")
+class CaseItem(pytest.Item):
+    def runtest(self):
+        from test_it import reverse, jnp
+        for _ in range(2): reverse(jnp.arange(8))
+"""
+
+
+@pytest.mark.parametrize("args", [["--doctest-modules", "test_it.py"], ["a.case"]], ids=["doctest", "custom item"])
+@pytest.mark.parametrize("verbosity", ["-v", "-vv"])
+def test_item_without_code_shows_the_text_alone(suite, args, verbosity):
+    suite.write("conftest.py", ITEM)
+    suite.write("a.case", "")
+    run = suite(DOCTEST, *STRICT, *args, verbosity)
+    assert run.status == 1
+    section = run.output.partition("= FAILURES =")[2].partition("short test summary")[0].splitlines()
+    assert section[2].startswith("<lambda> traced 2x, allowed 1: new function object")
+    assert ("all that is known:" in section) == (verbosity == "-vv")
+    for other in ("_pytest", "pluggy", "pytest_jitcache/"):
+        assert other not in "\n".join(section)
+    assert "pytest_jitcache.RetraceError: <lambda> traced 2x" in run.output.partition("short test summary")[2]
+
+
+def test_mark_on_a_test_without_code_shows_the_text_alone(suite):
+    suite.write(
+        "conftest.py",
+        ITEM
+        + """
+def pytest_collection_modifyitems(items):
+    items[0].add_marker(pytest.mark.traced_once("test_it.nothing"))
+""",
+    )
+    suite.write("a.case", "")
+    run = suite("", "a.case", "--no-header")
+    assert run.status == 1
+    assert "names 'test_it.nothing'" in run.output
+    for other in ("_pytest", "pluggy", "pytest_jitcache/"):
+        assert other not in run.output
+
+
 def test_very_verbose_shows_what_jax_itself_says(suite):
     run = suite(
         """
@@ -194,6 +246,12 @@ def test_very_verbose_shows_what_jax_itself_says(suite):
     assert known.count("TRACING CACHE MISS at ") == 3
     assert "1 failed in" in run.output  # and no error in the teardown
     assert "Captured" not in run.output  # what was asked for our sake goes nowhere else
+
+
+def test_very_verbose_shows_what_followed_from_each_trace(suite):
+    run = suite("def test_it(): reverse(jnp.arange(8)); reverse(jnp.arange(8))", *STRICT, "-vv")
+    known = r"traced for jit; lambda; trace [\d.]+ ms, lower [\d.]+ ms, compile [\d.]+ ms; 1 compile$"
+    assert len(re.findall(known, run.output, re.MULTILINE)) == 2
 
 
 def test_worst_function_first_and_the_others_named(suite):
@@ -352,18 +410,25 @@ def test_mark_exempts(suite):
 @pytest.mark.parametrize(
     "mark", ["jitcache_allow", 'jitcache_allow("x")', 'jitcache_allow(reason="")', "jitcache_allow(why=1)"]
 )
-def test_mark_without_reason_is_refused(suite, mark):
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
+def test_mark_without_reason_is_an_error_of_its_test(suite, mark, workers):
+    if workers:
+        pytest.importorskip("xdist")
     run = suite(
         f"""
         @pytest.mark.{mark}
         def test_it(): pass
+        def test_other(): pass
         """,
         *STRICT,
+        *workers,
     )
-    assert run.status == 4
-    assert (
-        'test_it.py::test_it: the mark jitcache_allow takes one argument, reason="why it is traced again"' in run.output
-    )
+    assert run.status == 1
+    assert "1 passed, 1 error in " in run.output
+    lines = run.output.partition("ERROR at setup of test_it")[2].partition("= PASSES")[0].splitlines()
+    text = 'test_it.py::test_it: the mark jitcache_allow takes one argument, reason="why it is traced again"; got '
+    assert [line.startswith(text) for line in lines if line].count(True) == 1
+    assert "_pytest" not in run.output
 
 
 @pytest.mark.parametrize(("name", "status"), [("test_it.reverse.<lambda>", 0), ("test_*.rev*", 0), ("other.*", 1)])
@@ -377,3 +442,10 @@ def test_ini_exempts_functions(suite, name, status):
         *STRICT,
     )
     assert run.status == status
+
+
+def test_name_that_a_failure_suggests_is_allowed(suite):
+    suite.write("test-dash.py", HEAD + "def test_it(): reverse(jnp.arange(8)); reverse(jnp.arange(8))")
+    name = re.search(r"or `(\S+)` in the ini option jitcache_allow", suite(None, *STRICT, "test-dash.py").output)[1]
+    suite.write("pytest.ini", f"[pytest]\njitcache_allow = {name}\n")
+    assert suite(None, *STRICT, "test-dash.py").status == 0

@@ -24,12 +24,12 @@ WRONG = {
     "ini strict": (
         [],
         "jitcache_strict = maybe",
-        "ini jitcache_strict is one of true, yes, on, 1, false, no, off, 0; got 'maybe'",
+        "ini jitcache_strict is one of true, yes, on, 1, false, no, off, 0: invalid truth value 'maybe'",
     ),
     "ini allow": (
         [],
         "jitcache_allow = a b",
-        "ini jitcache_allow takes dotted names such as package.module.function or package.*, one a line; got 'a b'",
+        "ini jitcache_allow is a list of dotted names such as package.module.function or package.*, one a line; got 'a b'",
     ),
     "json is a folder": (["--jitcache-json=."], "", "--jitcache-json is the name of a file; '.' is a folder"),
     "timeline is empty": (["--jitcache-timeline="], "", "--jitcache-timeline is the name of a file; got ''"),
@@ -53,15 +53,81 @@ def test_wrong_value_is_one_line(suite, args, ini, text):
     assert "Traceback" not in run.output
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]", '{"version": 2, "retraces": {}}', '{"version": 1}', '{"version": 1, "retraces": [1]}']
-)
-def test_broken_baseline_is_one_line(suite, text):
+BROKEN = {
+    "{": "it is no JSON (line 1, column 2)",
+    "[]": "it holds []",
+    "{}": "it has no schema",
+    '{"schema": "other"}': "its schema is 'other'",
+    '{"schema": "jitcache-baseline"}': "it has no version",
+    '{"schema": "jitcache-baseline", "version": 2}': "its version is 2",
+    '{"schema": "jitcache-baseline", "version": true, "retraces": {}}': "its version is True",
+    '{"schema": "jitcache-baseline", "version": 1}': "it has no retraces",
+    '{"schema": "jitcache-baseline", "version": 1, "retraces": [1]}': "its retraces are [1]",
+    '{"schema": "jitcache-baseline", "version": 1, "retraces": {"a": "b"}}': "its retraces of a are 'b'",
+    '{"schema": "jitcache-baseline", "version": 1, "retraces": {"a": [1]}}': "its retraces of a are [1]",
+}
+
+
+@pytest.mark.parametrize(("text", "wrong"), BROKEN.items())
+def test_broken_baseline_is_one_line(suite, text, wrong):
     suite.write("b.json", text)
     run = suite(PASSING, "--jitcache-baseline=b.json")
     assert run.status == 4
-    assert "b.json cannot be used: " in run.output
+    (line,) = [line for line in run.output.splitlines() if line.startswith("ERROR: ")]
+    form = '{"schema": "jitcache-baseline", "version": 1, "retraces": {TEST: [FUNCTION, ...]}}'
+    assert f"b.json cannot be used: {wrong}; expected is {form}. " in line
     assert "Traceback" not in run.output
+
+
+native_toml = pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="this pytest has no native TOML configuration")
+several_types = pytest.mark.skipif(pytest.version_tuple < (9, 2), reason="an option of this pytest has one type")
+
+
+def toml(suite, line: str) -> None:
+    (suite.folder / "pytest.ini").unlink()
+    suite.write("pyproject.toml", f"[tool.pytest]\n{line}\n")
+
+
+@native_toml
+@pytest.mark.parametrize(
+    ("line", "header"),
+    [
+        ("jitcache_strict = true", "jitcache: strict"),
+        ("jitcache_strict = false", ""),
+        pytest.param("jitcache_summary = 5", "jitcache: summary of 5 functions", marks=several_types),
+        pytest.param("jitcache_summary = true", "jitcache: summary of 20 functions", marks=several_types),
+        pytest.param("jitcache_summary = false", "", marks=several_types),
+        pytest.param("jitcache_summary = 0", "", marks=several_types),
+        ('jitcache_summary = "5"', "jitcache: summary of 5 functions"),
+        ('jitcache_json = "run.json"', "jitcache: run.json"),
+        ('jitcache_strict = true\njitcache_allow = ["package.*"]', "jitcache: strict"),
+    ],
+)
+def test_native_toml_has_values_of_its_own_types(suite, line, header):
+    toml(suite, line)
+    run = suite("def test_it(): pass", head="")
+    assert run.status == 0
+    found = [line for line in run.output.splitlines() if line.startswith("jitcache: ") and "nothing was" not in line]
+    assert found == [header] * bool(header)
+
+
+@native_toml
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("jitcache_strict = 5", "ini jitcache_strict is one of true, yes, on, 1, false, no, off, 0: "),
+        ("jitcache_summary = [5]", "ini jitcache_summary is the number of functions to list, 0 or more, true or false"),
+        ("jitcache_summary = -1", "ini jitcache_summary is the number of functions to list, 0 or more, true or false"),
+        ("jitcache_json = 5", "ini jitcache_json is the name of a file: "),
+        ('jitcache_allow = "a"', "ini jitcache_allow is a list of dotted names such as package.module.function"),
+    ],
+)
+def test_wrong_value_in_native_toml_is_one_line(suite, line, text):
+    toml(suite, line)
+    run = suite("def test_it(): pass", head="")
+    assert run.status == 4
+    (line,) = [line for line in run.output.splitlines() if line.startswith("ERROR: ")]
+    assert text in line
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
+
+import pytest
 
 SOURCE = """
 def scale(k, x): return k * x
@@ -54,6 +57,14 @@ def test_trace_of_a_later_test_is_wasted_only_for_a_function_made_anew(suite):
     )
     wasted = {name: numbers[2] for name, numbers in rows(run).items()}
     assert wasted == {"reverse.<lambda>": 1, "low": 0, "make.<lambda>": 0}
+
+
+def test_headline_follows_the_title(suite):
+    for title, following in itertools.pairwise(suite(SOURCE, "--jitcache-summary").output.splitlines()):
+        if "jitcache: tracing and compiling" in title:
+            assert re.match(r"[\d.]+ s, ", following)
+            return
+    raise AssertionError("no title")
 
 
 def test_limit(suite):
@@ -183,3 +194,26 @@ def test_traces_only_looked_at_are_not_wasted(suite):
         "--jitcache-summary",
     )
     assert rows(run)["partial(init)"] == [3, 1, 0, 0, 1]
+
+
+def test_share_is_of_the_clock_although_threads_work_side_by_side(suite):
+    run = suite(
+        """
+        import threading, time
+        def slow(k): jax.jit(lambda x: time.sleep(2) or x + k)(1.0)
+        def test_it():
+            threads = [threading.Thread(target=slow, args=(k,)) for k in range(8)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        """,
+        "--jitcache-summary",
+        "--jitcache-json=run.json",
+    )
+    totals = run.json["totals"]
+    assert totals["busy_seconds"] < totals["wall_seconds"] < sum(totals["seconds"].values())
+    assert re.search(r"^[\d.]+ s on several threads, in [\d.]+ s, \d\d? % of [\d.]+ s: ", run.output, re.MULTILINE)
+
+
+def test_seconds_of_one_thread_are_those_of_the_clock(suite):
+    totals = suite(SOURCE, "--jitcache-json=run.json").json["totals"]
+    assert totals["busy_seconds"] == pytest.approx(sum(totals["seconds"].values()), rel=0.1)
