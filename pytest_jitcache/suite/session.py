@@ -254,9 +254,10 @@ class Session(Watcher):
     def _append(self, record: Record) -> None:
         thread = threading.get_ident()
         self.records.append(record)
-        for which in (record.layers, record.function.name):
+        wrappers = _wrappers(record.trace) if record.trace is not None else ()
+        for which in (record.layers, record.function.name, *(wrapper.layers for wrapper in wrappers)):
             self._latest[thread, which] = record
-        if record.trace is not None and record.trace.inside is None:
+        if record.trace is not None and _around(record.trace) is None:
             self._bodies.setdefault(thread, {})[record.trace.traced_for] = record
 
     def _spent(self, span: _Span, stage: str) -> None:
@@ -415,12 +416,17 @@ def _column(code: CodeType | None) -> int:
     return next((column for column in columns if column), 0)
 
 
-def _around(trace: Trace) -> Trace | None:
-    """The trace that one is part of, if any: not the wrapper (a checkpoint, a pmap) whose body it is."""
+def _wrappers(trace: Trace) -> Iterator[Trace]:
+    """The traces of the wrappers (a checkpoint, a pmap) whose body a trace is, from the inside out."""
     outer = trace.inside
     while outer is not None and not outer.body:
+        yield outer
         outer = outer.inside
-    return outer
+
+
+def _around(trace: Trace) -> Trace | None:
+    """The trace that one is part of, if any: not the wrapper whose body it is."""
+    return [trace, *_wrappers(trace)][-1].inside
 
 
 def _holds(function: Unwrapped, trace: Trace) -> Any:

@@ -183,6 +183,14 @@ def test_compile_of_an_eager_scan_is_charged_to_its_body(suite):
     assert rows(run)["test_it.<lambda>"] == [1, 1, 0, 1, 1]
 
 
+def test_compile_of_a_checkpoint_is_charged_to_its_body(suite):
+    run = suite(
+        "def test_it():\n    for _ in range(2): jax.jit(jax.checkpoint(lambda x: jnp.sin(x)))(jnp.ones(3))",
+        "--jitcache-summary",
+    )
+    assert rows(run) == {"test_it.<lambda>": [2, 1, 1, 2, 1]}
+
+
 def test_traces_only_looked_at_are_not_wasted(suite):
     """As flax.linen does it: the shape of an initializer is looked at with `eval_shape` at each call."""
     run = suite(
