@@ -207,7 +207,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         found.append(Difference("options", ", ".join(changed), str(before), str(after)))
     if not found and earlier.inside is not None and later.inside is not None and not later.inside.body:
         found += [d for d in compare(earlier.inside, later.inside) if d.cause in ("function", "body")]
-    if not found and earlier.wrapper is not later.wrapper:
+    if not found and earlier.wrapper is not later.wrapper and earlier.epoch is later.epoch:
         found.append(Difference("rewrapped", later.name))
     if not found:
         cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)

@@ -315,6 +315,9 @@ class Guard(Watcher):
                 inline.finished = True
                 self._count(inline)
 
+    def names(self, fun: Any) -> bool:
+        return self.running and any(fun is target.fun for target in self.targets if target.jitted)
+
     def judges(self, trace: Trace) -> bool:
         return id(trace) in self._matched
 
@@ -339,7 +342,7 @@ class Guard(Watcher):
 
     def _which(self, trace: Trace) -> object:
         clears = tuple(self._clears.get(code, 0) for code in trace.codes)
-        which: object = (trace.layers, trace.slot, trace.traced_for if trace.stage == "transpose" else "", clears)
+        which: object = (trace.cache, trace.stage == "transpose", clears)
         outer = trace.inside
         if trace.inline_of is None:
             while outer is not None and not outer.body:  # a wrapper around this function
@@ -512,7 +515,7 @@ def _across_threads(groups: dict[object, list[Trace]]) -> list[list[Trace]]:
     for group in groups.values():
         first = group[0]
         if first.inline_of is None:
-            together.setdefault((first.layers, first.signature.key), []).append(group)
+            together.setdefault((first.layers, first.traced_for, first.signature.key), []).append(group)
     merged = list(groups.values())
     for several in together.values():
         gone = [t for group in several for t in group if t.ref() is None]

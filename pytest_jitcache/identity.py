@@ -178,12 +178,13 @@ def unwrap(function: Any) -> Unwrapped:
         None,
     )
     shown = user or last
-    name = getattr(shown, "__name__", None) or getattr(function, "__name__", None) or type(function).__name__
+    names = (getattr(o, "__name__", None) for o in (shown, function, objects[-1]))
+    name = next(filter(None, names), type(function).__name__)
     if shown is not None:
         filename, line, full = shown.__code__.co_filename, shown.__code__.co_firstlineno, shown.__qualname__
         if name == "__call__" or user is None:
             instance = next((o for o in reversed(objects) if _is_callable_object(o)), None)
-            name = type(instance).__name__ if instance is not None else name
+            name = getattr(instance, "__name__", type(instance).__name__) if instance is not None else name
     else:
         filename, line, full = "", 0, str(name)
     inherited = user is None and owner is not None  # such as the `apply` of a flax.linen module

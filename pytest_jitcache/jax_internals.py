@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
-from pytest_jitcache.places import OURS, in_jax, is_machinery, is_wrapping
+from pytest_jitcache.places import OURS, in_jax, is_library, is_machinery, is_wrapping
 
 __tracebackhide__ = True
 
@@ -45,6 +45,7 @@ _STARTS = frozenset({"trace_to_jaxpr", "create_pjit_jaxpr"})
 _CALL_FRAMES = frozenset(
     {"_trace_for_jit", "_infer_params", "_infer_params_impl", "_infer_params_internal", "infer_params", "cache_miss"}
 )
+_CALL_FILES = ("pjit.py", "traceback_util.py", "linear_util.py", "partial_eval.py", "profiler.py", "util.py")
 _INSPECTIONS = frozenset({"jit_trace", "trace", "jit_lower", "lower", "jit_eval_shape", "eval_shape", "make_jaxpr_f"})
 # JAX 0.8 and earlier announce the jit of an eager control-flow primitive, but not the traces of its bodies: the function
 # that the user called has these as parameters.
@@ -317,6 +318,13 @@ def _above(frame: FrameType) -> Iterator[FrameType]:
         if in_jax(at.f_code.co_filename):
             yield at
         at = at.f_back
+
+
+def called_by_user(frame: FrameType | None) -> bool:
+    """Whether the jitted function that is traced in a frame was called by the user's own line, and not by JAX's."""
+    while frame is not None and frame.f_code.co_filename.endswith(_CALL_FILES) and in_jax(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None and not is_library(frame.f_code.co_filename)
 
 
 def only_inspected(frame: FrameType | None) -> bool:

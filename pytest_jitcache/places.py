@@ -35,7 +35,7 @@ def in_jax(filename: str) -> bool:
 @functools.cache
 def is_machinery(filename: str) -> bool:
     """Whether code of this file only carries a call on: JAX, wrappers around it, the standard library and this plugin."""
-    if filename.startswith(("<frozen", "<@beartype", "<string>")):
+    if filename.startswith(("<frozen", "<@beartype")):
         return True
     if filename.startswith((OURS, *_STDLIB)) and not filename.startswith(_SITE):
         return True
@@ -52,10 +52,6 @@ def is_wrapping(filename: str) -> bool:
 def is_library(filename: str) -> bool:
     """Whether a file was installed (site-packages, the standard library) and is not the user's own."""
     return is_machinery(filename) or filename.startswith(_SITE) or f"{os.sep}site-packages{os.sep}" in filename
-
-
-def is_machinery_code(code: CodeType) -> bool:
-    return is_machinery(code.co_filename)
 
 
 def show(filename: str) -> str:

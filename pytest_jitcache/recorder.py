@@ -9,7 +9,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import Any
 
@@ -78,11 +78,17 @@ class Trace:
     object_id: int = 0
     wrapper: Callable[[], Any] = field(default=lambda: None, repr=False)
     body: bool = True  # user code ran in it, directly
+    filtered: bool = False  # by an `eqx.filter_jit`
     inline_of: CodeType | None = None
 
     @property
     def place(self) -> str:
         return f"{show(self.filename)}:{self.line}" if self.line else "an unknown place"
+
+    @property
+    def cache(self) -> tuple[object, ...]:
+        """Which of JAX's caches it is in: one of a function, made anew or not, for one purpose."""
+        return (self.layers, self.slot, self.traced_for, self.filtered)
 
     def __str__(self) -> str:
         return f"{self.name}({self.signature})"
@@ -112,6 +118,10 @@ class Watcher:
 
     def joined(self, other: Watcher) -> None: ...
 
+    def names(self, fun: Any) -> bool:
+        """Whether the user has named this function, so that it counts even if it is one of JAX's own."""
+        return False
+
     def judges(self, trace: Trace) -> bool:
         """Whether a trace that has just ended counts for a verdict of its own."""
         return False
@@ -131,7 +141,7 @@ class Recorder:
         self._statics = Slots()
         self._capture: Capture | None = None
         self._count = itertools.count(1)
-        self._checkpointed: set[Any] = set()
+        self._checkpointed: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
         self._words = threading.local()
 
     # -- watchers
@@ -160,7 +170,10 @@ class Recorder:
     # -- from jax_internals
 
     def cares(self, fun: Any) -> bool:
-        return bool(self._watchers) and not self._is_helper(fun)
+        return bool(self._watchers) and (not self._is_helper(fun) or self._is_named(fun))
+
+    def _is_named(self, fun: Any) -> bool:
+        return any(watcher.names(fun) for watcher in self.watchers())
 
     def trace_started(self, start: jax_internals.Start) -> object:
         fun = start.call.fun if start.call is not None and start.call.arrays_only else start.fun
@@ -168,7 +181,9 @@ class Recorder:
         if not function.found and fun is start.fun:
             code = getattr(start.fun, "__code__", None)
             if code is None or in_jax(code.co_filename):
-                return None
+                if not (self._is_named(fun) or _is_made_by_user(function, start.frame)):
+                    return None
+                function = replace(function, found=True, has_cache=False)
         if _is_librarys(start.fun) and jax_internals.only_inspected(start.frame.f_back):
             return None  # flax looks at shapes with functions of its own, which hold the user's module
         trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
@@ -199,16 +214,16 @@ class Recorder:
 
     def _is_first(self, function: Unwrapped, trace: Trace) -> bool:
         """Whether a checkpointed function runs in this trace: where JAX does not announce it, the first time only."""
-        place = function.layers[-1:]
-        key = (place, self._slots.slot(place, function.objects[-1]), trace.signature.key, trace.epoch)
-        first = key not in self._checkpointed
-        self._checkpointed.add(key)
+        known = self._checkpointed.setdefault(function.objects[-1], set())
+        key = (trace.signature.key, trace.epoch)
+        first = key not in known
+        known.add(key)
         return first
 
     def forget(self, codes: frozenset[CodeType]) -> None:
         """The caches of these functions have been cleared."""
-        forgotten = {Body.of(code) for code in codes}
-        self._checkpointed = {key for key in self._checkpointed if key[0][-1] not in forgotten}
+        for function in [f for f in self._checkpointed if getattr(f, "__code__", None) in codes]:
+            del self._checkpointed[function]
 
     @staticmethod
     def _is_user_code(trace: Trace) -> bool:
@@ -348,7 +363,8 @@ class Recorder:
             epoch=jax_internals.cache_epoch(),
             ref=_reference(identity),
             object_id=id(identity),
-            wrapper=_reference(identity if call is not None and call.arrays_only else fun),
+            filtered=call is not None and call.arrays_only,
+            wrapper=(lambda: None) if flat else _reference(identity if call is not None and call.arrays_only else fun),
         )
 
     def _signature(
@@ -367,6 +383,14 @@ class Recorder:
         if avals is not None:
             return self._capture.call(None if flat else _parameters(fun), avals[0], avals[1])
         return Signature((), known=False)
+
+
+_MADE_ANEW = ("partial", "vmap", "grad", "value_and_grad", "jacfwd", "jacrev")
+
+
+def _is_made_by_user(function: Unwrapped, frame: FrameType) -> bool:
+    """Whether the user has jitted something new around a function of JAX's or a built-in one, and called it."""
+    return function.kinds[:1] != () and function.kinds[0] in _MADE_ANEW and jax_internals.called_by_user(frame)
 
 
 def _is_librarys(fun: Any) -> bool:

@@ -309,7 +309,7 @@ class Session(Watcher):
         assert trace is not None
         keys = {trace.signature.key, trace.signature.default_key}
         for key in keys:
-            groups = self._groups.setdefault((trace.layers, trace.slot, key), [])
+            groups = self._groups.setdefault((trace.cache, key), [])
             group = next((g for g in groups if same(g[-1], record)), None)
             if group is None:
                 groups.append(Group([record]))
@@ -318,7 +318,7 @@ class Session(Watcher):
                 record.wasted = "test"
                 record.difference = _nearest(group, trace)
             group.append(record)
-        earlier = self._earlier.setdefault((trace.layers, trace.signature.key), [])
+        earlier = self._earlier.setdefault((trace.layers, trace.traced_for, trace.signature.key), [])
         if record.wasted is None:
             for nodeid, other in reversed(earlier):
                 if nodeid != self.nodeid and other.trace is not None and same(other, record):

@@ -276,6 +276,7 @@ def apply(fn, x):
     return fn(x)
 
 
+@pytest.mark.skipif(jax.__version_info__ < (0, 5), reason="the flax that installs beside JAX 0.4 does not work with it")
 @pytest.mark.parametrize("remat", [False, True])
 def test_lifted_scan_of_flax_linen(remat):
     """flax traces the body once more in the same call, to learn what is the same in all steps."""

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import operator
 import threading
 from collections import namedtuple
 from datetime import date
@@ -553,3 +554,29 @@ def test_custom_vjp_in_a_kept_gradient():
     f.defvjp(lambda x: (jnp.sum(x), None), lambda _, g: (g * jnp.ones(3),))
     slope = jax.jit(jax.grad(f))
     assert count(lambda: [slope(X) for _ in range(3)], slope) == 1
+
+
+def test_one_function_for_several_purposes():
+    """Each of JAX's caches holds it once."""
+    jitted, mapped = jax.jit(double), jax.pmap(double)
+
+    def run():
+        for _ in range(3):
+            jitted(X)
+            mapped(X[None])
+            jax.checkpoint(double)(X)
+            lax.cond(X[0] > 0, double, double, X)
+            lax.switch(1, [double, double, jnp.negative], X)
+
+    count(run, run)
+
+
+def test_functions_of_jax_that_are_named():
+    kept = [jax.jit(f) for f in (jax.nn.softmax, partial(jnp.sum, axis=0), jax.vmap(jnp.dot, (0, None)), operator.neg)]
+
+    def run():
+        for _ in range(3):
+            for f in kept:
+                f(X[None], X) if f is kept[2] else f(X)
+
+    assert count(run, *kept) == 4

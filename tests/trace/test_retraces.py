@@ -6,6 +6,7 @@ import dataclasses
 import decimal
 import enum
 import functools
+import operator
 import threading
 from collections import OrderedDict, namedtuple
 from functools import partial
@@ -80,6 +81,30 @@ def test_value_and_grad_made_anew():
             jax.jit(jax.value_and_grad(loss))(X, X)
 
     assert first_line(verdict(run)) == "loss traced 2x, allowed 1: new function object"
+
+
+def test_lambda_from_a_string():
+    text = verdict(lambda: [jax.jit(eval("lambda v: 2 * v"))(X) for _ in range(2)])
+    assert first_line(text) == "<lambda> traced 2x, allowed 1: new function object"
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: partial(jnp.sum, axis=0), "sum"),
+        (lambda: partial(operator.mul, 2.0), "mul"),
+        (lambda: jax.vmap(jnp.negative), "negative"),
+    ],
+)
+def test_made_anew_around_a_function_of_jax(make, name):
+    text = verdict(lambda: [jax.jit(make())(X) for _ in range(2)])
+    assert first_line(text) == f"{name} traced 2x, allowed 1: new function object"
+
+
+def test_function_of_jax_that_is_named():
+    f = jax.jit(jax.nn.softmax)
+    text = verdict(lambda: (f(jnp.full(3, 1.0)), f(X)), f)
+    assert first_line(text) == "softmax traced 2x, allowed 1: weak type (x)"
 
 
 @pytest.mark.parametrize(
