@@ -18,7 +18,7 @@ from pytest_jitcache import bodies, jax_internals, report
 from pytest_jitcache.errors import JitcacheWarning, RetraceError
 from pytest_jitcache.identity import Unwrapped, is_jitted, is_nested, unwrap
 from pytest_jitcache.places import OURS, is_machinery
-from pytest_jitcache.recorder import Trace, Watcher, recorder, site_of
+from pytest_jitcache.recorder import CONTROL_FLOW, Trace, Watcher, recorder, site_of
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
@@ -382,11 +382,24 @@ class Guard(Watcher):
                 compiled = _compile_by_name(owner, frame)
             elif compiled is None or function is None or not self._matches(compiled, function, frame):
                 return
-            if compiled is None:
-                return
-            self._set_test_site(compiled, frame)
-            self.record.compiles.append(compiled)
-            self._add(self._compile_groups, compiled, self.max_compiles, "compiled")
+            if compiled is not None:
+                self._count_compile(compiled, frame, self.max_compiles)
+
+    def loop_compiled(self, primitive: str, frame: FrameType) -> None:
+        """An eager control-flow function was compiled: it counts for that of its bodies that was traced last."""
+        if not self.running or self.max_compiles is None:
+            return
+        bodies = [unwrap(body).codes[-1:] for body in jax_internals.eager_bodies(frame)[1]]
+        with self.lock:
+            for trace in reversed(self.record):
+                if trace.codes and trace.codes[-1:] in bodies and trace.traced_for in CONTROL_FLOW[primitive]:
+                    self._count_compile(_compile_by_name(trace, frame), frame, self.max_compiles)
+                    return
+
+    def _count_compile(self, compiled: Trace, frame: FrameType, allowed: int) -> None:
+        self._set_test_site(compiled, frame)
+        self.record.compiles.append(compiled)
+        self._add(self._compile_groups, compiled, allowed, "compiled")
 
     def jit_switched(self, off: bool) -> None:
         if off and self.running:

@@ -250,7 +250,7 @@ def _tokens(sink: Sink, frame: FrameType) -> list[object]:
     if fun is None:
         return []
     if not announces_bodies() and getattr(fun, "__name__", "") in _EAGER and in_jax(_file_of(fun)):
-        starts = _eager_bodies(frame)
+        starts = _starts_of_bodies(frame)
     else:
         starts = [_start_of(frame, fun)] if sink.cares(fun) else []
     found = (sink.trace_started(start) for start in starts)
@@ -513,8 +513,8 @@ def _users_own(call: Call, frame: FrameType) -> Call:
     return (_equinox_call(frame) if "equinox" in _file_of(call.fun) else None) or call
 
 
-def _eager_bodies(frame: FrameType) -> list[Start]:
-    """The bodies of the control-flow function whose primitive is being jitted, with the primitive's flat arguments."""
+def eager_bodies(frame: FrameType) -> tuple[str, list[Any]]:
+    """The control-flow function whose primitive is being jitted or compiled below a frame, and the bodies it was given."""
     entry: FrameType | None = None
     at = frame.f_back
     while at is not None and is_machinery(at.f_code.co_filename):
@@ -522,15 +522,19 @@ def _eager_bodies(frame: FrameType) -> list[Start]:
             entry = at if any(name in at.f_locals for name in _BODIES[at.f_code.co_name]) else entry
         at = at.f_back
     if entry is None:
-        return []
-    local = entry.f_locals
+        return "", []
     bodies: list[Any] = []
     for name in _BODIES[entry.f_code.co_name]:
-        value = local.get(name)
+        value = entry.f_locals.get(name)
         bodies += value if isinstance(value, list | tuple) else [value]
+    return entry.f_code.co_name.lstrip("_"), [body for body in bodies if callable(body)]
+
+
+def _starts_of_bodies(frame: FrameType) -> list[Start]:
+    """A start for each body of an eager control-flow function, with the primitive's flat arguments."""
     flat = tuple(frame.f_locals.get("in_type") or ())
-    kind = entry.f_code.co_name.lstrip("_")
-    return [Start(body, kind, frame, None, (flat, {}), flat=True) for body in bodies if callable(body)]
+    kind, bodies = eager_bodies(frame)
+    return [Start(body, kind, frame, None, (flat, {}), flat=True) for body in bodies]
 
 
 def _calls(frame: FrameType | None) -> Iterator[tuple[Call, FrameType]]:

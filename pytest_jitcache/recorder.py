@@ -18,6 +18,13 @@ from pytest_jitcache.identity import Body, Slots, Unwrapped, unwrap
 from pytest_jitcache.places import call_site, in_jax, is_wrapping, qualname, show
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of
 
+# What an eager control-flow function is compiled as -> what its bodies are traced for.
+CONTROL_FLOW = {
+    "scan": ("scan", "fori_loop"),
+    "while": ("while_body", "fori_loop", "while_cond"),
+    "cond": ("cond", "switch"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -113,6 +120,8 @@ class Watcher:
         function: Unwrapped | None,
         frame: FrameType,
     ) -> None: ...
+
+    def loop_compiled(self, primitive: str, frame: FrameType) -> None: ...
 
     def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None: ...
 
@@ -274,6 +283,9 @@ class Recorder:
                 compiled.stage = "compile"
                 compiled.finished = True
                 compiled.seconds["compile"] = seconds
+            elif fun_name in CONTROL_FLOW:
+                for watcher in self.watchers():
+                    watcher.loop_compiled(fun_name, frame)
         for watcher in self.watchers():
             watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, frame)
 
@@ -442,4 +454,4 @@ def _meta_tokens(tree: Any) -> Iterator[Any]:
 
 recorder = Recorder()
 
-__all__ = ["Recorder", "Site", "Trace", "Watcher", "recorder", "site_of"]
+__all__ = ["CONTROL_FLOW", "Recorder", "Site", "Trace", "Watcher", "recorder", "site_of"]

@@ -18,7 +18,7 @@ from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import Difference, compare
 from pytest_jitcache.identity import Unwrapped, unwrap
 from pytest_jitcache.places import is_library
-from pytest_jitcache.recorder import Site, Trace, Watcher, recorder, site_of
+from pytest_jitcache.recorder import CONTROL_FLOW, Site, Trace, Watcher, recorder, site_of
 from pytest_jitcache.signature import Leaf, Node, Signature, kind_name
 from pytest_jitcache.suite.content import content
 from pytest_jitcache.suite.rules import rule
@@ -26,13 +26,6 @@ from pytest_jitcache.suite.rules import rule
 Payload = dict[str, Any]
 
 STAGES = ("trace", "lower", "compile")
-
-# What an eager control-flow function is compiled as -> what its bodies are traced for.
-_CONTROL_FLOW = {
-    "scan": ("scan", "fori_loop"),
-    "while": ("while_body", "fori_loop", "while_cond"),
-    "cond": ("cond", "switch"),
-}
 
 _REMEMBERED = 4  # earlier traces of one signature that a later test is compared with
 _JITTER = 1e-4  # seconds; JAX measures with another clock
@@ -241,7 +234,7 @@ class Session(Watcher):
         record = self._latest.get((thread, function.layers))
         if record is None and not function.found:
             bodies = self._bodies.get(thread, {})
-            traced_for = next((one for one in _CONTROL_FLOW.get(name, ()) if one in bodies), None)
+            traced_for = next((one for one in CONTROL_FLOW.get(name, ()) if one in bodies), None)
             if traced_for is None:
                 return None
             return bodies.pop(traced_for) if stage == "compile" else bodies[traced_for]

@@ -760,3 +760,22 @@ def test_cause_unknown_where_jax_does_not_say_under_which_settings(monkeypatch):
     assert "trace 2 at test_retraces.py" in str(caught.value).partition("all that is known:")[2].replace(
         "tests/trace/", ""
     )
+
+
+@pytest.mark.skipif(jax.__version_info__ < (0, 9), reason="JAX 0.8 and earlier do not tell a compile from a trace here")
+@pytest.mark.parametrize("limit", [1, 3])
+def test_eager_loop_compiled_for_each_bound(limit):
+    def body(i, x):
+        return x + i * limit
+
+    def bounds():
+        lax.fori_loop(0, 5, body, X)
+        for n in (6, 7):
+            lax.fori_loop(0, n, body, X)
+
+    if limit == 1:
+        assert first_line(verdict(bounds, bounds, max_compiles=1)).startswith("body compiled 3x, allowed 1: ")
+        return
+    with traced_once(bounds, max_compiles=3) as traces:
+        bounds()
+    assert (len(traces), len(traces.compiles)) == (1, 3)
