@@ -294,7 +294,8 @@ def test_lifted_scan_of_flax_linen(remat):
     with traced_once() as traces:
         for _ in range(3):
             forward(params, X)
-    assert sorted(t.name for t in traces) == ["<lambda>", "__call__"]
+    body = ["__call__"] if jax.__version_info__ >= (0, 9) else []  # before, a body inside a trace is not announced
+    assert sorted(t.name for t in traces) == ["<lambda>", *body]
 
 
 class TestFlax:
