@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytest_jitcache.signature import (
@@ -59,20 +59,25 @@ CAUSES: dict[str, Cause] = {
     ),
     "static made anew": Cause(
         "static argument made anew",
-        "`{what}` is static and its type compares by identity, so each new object is a new key in JAX's cache, though it "
+        "`{what}` is static, and {held} compares by identity, so each new object is a new key in JAX's cache, though it "
         "holds the same as the last.",
-        "{static_fix}",
+        "{anew_fix}",
     ),
     "static nan": Cause(
         "static argument is NaN",
         "`{what}` is static and NaN is unequal to itself, so JAX never finds the earlier trace.",
-        "Pass `{what}` as a traced argument (not static), or use None as the static mark for a missing value.",
+        "{nan_fix}",
     ),
     "metadata": Cause(
         "pytree structure made anew",
         "The static part (metadata) of the pytree `{what}` holds an object that compares by identity, so each new one is a "
         "new pytree structure to JAX.",
-        "Make that object once and keep it, or give its type `__eq__` and `__hash__` by value.",
+        "{anew_fix}",
+    ),
+    "metadata value": Cause(
+        "pytree structure",
+        "The static part (metadata) of the pytree `{what}` has another value, and JAX traces once for each.",
+        "Keep it the same in every call, or make it a leaf of the pytree (an array) if only its value matters.",
     ),
     "class": Cause(
         "class made anew",
@@ -83,7 +88,7 @@ CAUSES: dict[str, Cause] = {
     "static value": Cause(
         "static argument changed",
         "`{what}` is static: JAX traces once for each value of it.",
-        "If only its value matters to the arithmetic, pass `{what}` as a traced argument; else keep it the same.",
+        "{value_fix}",
     ),
     "keyword": Cause(
         "positional or keyword",
@@ -98,8 +103,8 @@ CAUSES: dict[str, Cause] = {
     ),
     "weak type": Cause(
         "weak type",
-        "A Python scalar is weakly typed (`~f32[]`): it gives way to the dtype of the other operand, an array (`f32[]`) does not. "
-        "The two may compute different results, so JAX traces them apart.",
+        "{weak_why} gives way to the dtype of the other operand, another array does not. The two may compute different "
+        "results, so JAX traces them apart.",
         "{weak_fix}",
     ),
     "structure": Cause(
@@ -115,7 +120,7 @@ CAUSES: dict[str, Cause] = {
     "shape": Cause(
         "shape",
         "JAX traces once for each shape.",
-        'Pad `{what}` to one shape (or to a few), or allow one trace for each with per="signature".',
+        "Pad `{what}` to one shape (or to a few).",
     ),
     "config": Cause(
         "JAX config",
@@ -148,6 +153,12 @@ CAUSES: dict[str, Cause] = {
         "function's `clear_cache()`), or the entry was evicted.",
         "Clear the caches before the first call, not between two.",
     ),
+    "compiled again": Cause(
+        "compiled again",
+        "It was traced once, and the loop that it is the body of was compiled again: another bound or length, or arrays "
+        "that lie elsewhere, make another program.",
+        "Keep bounds, lengths and devices the same, or allow more with max_compiles.",
+    ),
     "unknown": Cause(
         "cause unknown",
         "Everything that is known of the two calls is the same.",
@@ -164,13 +175,18 @@ class Difference:
     what: str = ""
     before: str = ""
     after: str = ""
+    inside: int = 0  # of the traces around the two, how many levels out
+    nested: bool = False  # it is something that `what` holds
 
     @property
     def title(self) -> str:
         title = CAUSES[self.cause].title
-        if self.what and self.cause not in ("function", "body", "rewrapped", "caches cleared", "unknown", "options"):
+        if self.what and self.cause not in _WITHOUT_ARGUMENT:
             return f"{title} ({_short(self.what)})"
         return title
+
+
+_WITHOUT_ARGUMENT = ("function", "body", "rewrapped", "caches cleared", "compiled again", "unknown", "options")
 
 
 def _short(what: str, limit: int = 30) -> str:
@@ -183,7 +199,8 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
     if earlier.inline_of is not None and earlier.inside is not None and later.inside is not None:
         found += _arguments(earlier, later)
         if earlier.inside is not later.inside:
-            found += [d for d in compare(earlier.inside, later.inside) if d.cause != "unknown"]
+            around = compare(earlier.inside, later.inside)
+            found += [replace(d, inside=d.inside + 1) for d in around if d.cause != "unknown"]
         return found or [Difference("unknown")]
     same_object = earlier.ref() is not None and earlier.ref() is later.ref()
     arguments = _arguments(earlier, later)
@@ -192,9 +209,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         not same_object and (earlier.object_id != later.object_id or earlier.ref() is None) and bool(later.layers)
     )
     if new_object:
-        found.append(
-            Difference("body" if later.traced_for not in ("jit", "checkpoint / remat") else "function", later.name)
-        )
+        found.append(Difference("function" if later.traced_for in _CALLS else "body", later.name))
     if settings and any(d.cause == "dtype" and "x64" in s.what for s in settings for d in arguments):
         found += settings
         settings = []
@@ -206,20 +221,26 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         changed = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
         found.append(Difference("options", ", ".join(changed), str(before), str(after)))
     if not found and earlier.inside is not None and later.inside is not None and not later.inside.body:
-        found += [d for d in compare(earlier.inside, later.inside) if d.cause in ("function", "body")]
+        around = compare(earlier.inside, later.inside)
+        found += [replace(d, inside=d.inside + 1) for d in around if d.cause in ("function", "body")]
     if not found and earlier.wrapper is not later.wrapper and earlier.epoch is later.epoch:
         found.append(Difference("rewrapped", later.name))
+    if not found and compiled and earlier.number == later.number:
+        found.append(Difference("compiled again"))
     if not found:
         cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)
         found.append(Difference("caches cleared" if cleared else "unknown"))
     return found
 
 
+_CALLS = ("jit", "checkpoint / remat", "pmap", "shard_map")  # what a function is traced for that is no loop's body
+
 _ORDER = [
     "class",
     "static made anew",
     "static nan",
     "metadata",
+    "metadata value",
     "structure",
     "dtype",
     "shape",
@@ -267,9 +288,9 @@ def _trees(path: str, a: Node | Leaf, b: Node | Leaf) -> Iterator[Difference]:
         if _made_anew(a.type, b.type):
             yield Difference("class", path, str(a), str(b))
         if a.meta != b.meta:
-            yield Difference("structure", path, f"{a} with {token_text(a.meta)}", f"{b} with {token_text(b.meta)}")
+            yield Difference("metadata value", path, *_first_difference(a.meta, b.meta))
         elif _made_anew(a.meta, b.meta) or has_nan(a.meta):
-            yield Difference(_anew("metadata", a.meta, b.meta), path, token_text(a.meta), token_text(b.meta))
+            yield _anew("metadata", path, a.meta, b.meta)
         for entry, child, other in zip(a.entries, a.children, b.children, strict=True):
             yield from _trees(path + entry, child, other)
     else:
@@ -284,21 +305,31 @@ def _cut(tree: Node | Leaf, limit: int = 70) -> str:
     return f"{kind} of {sum(1 for _ in leaves_of(tree))} leaves"
 
 
-def _made_anew(a: object, b: object) -> bool:
-    return bool(_all_made_anew(a, b))
-
-
-def _all_made_anew(a: object, b: object) -> list[ByIdentity]:
+def _made_anew(a: object, b: object) -> list[tuple[ByIdentity, ByIdentity]]:
     return [
-        x
+        (x, y)
         for x, y in zip(identities(a), identities(b), strict=False)
         if x.id != y.id or x.ref() is None or x.ref() is not y.ref()
     ]
 
 
-def _anew(cause: str, a: object, b: object) -> str:
-    """The cause "class" where the class was made anew with the object, else the one given."""
-    return "class" if any(one.is_class for one in _all_made_anew(a, b)) else cause
+def _anew(cause: str, path: str, a: object, b: object) -> Difference:
+    """What was made anew: the class, the object itself or something that it holds."""
+    pairs = _made_anew(a, b)
+    if any(one.is_class for one, _ in pairs):
+        return Difference("class", path, token_text(a), token_text(b))
+    if not pairs or pairs[0][0] is a:
+        return Difference(cause, path, token_text(a), token_text(b))
+    return Difference(cause, path, pairs[0][0].text, pairs[0][1].text, nested=True)
+
+
+def _first_difference(a: object, b: object) -> tuple[str, str]:
+    """The text of the first parts of two static tokens that differ."""
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        apart = next(((x, y) for x, y in zip(a, b, strict=True) if x != y), None)
+        if apart is not None and isinstance(apart[0], tuple) and isinstance(apart[1], tuple):
+            return _first_difference(*apart)
+    return token_text(a), token_text(b)
 
 
 def _leaf(path: str, a: Leaf, b: Leaf) -> Iterator[Difference]:
@@ -308,7 +339,7 @@ def _leaf(path: str, a: Leaf, b: Leaf) -> Iterator[Difference]:
         elif has_nan(a.token):
             yield Difference("static nan", path, str(a), str(b))
         elif _made_anew(a.token, b.token):
-            yield Difference(_anew("static made anew", a.token, b.token), path, str(a), str(b))
+            yield _anew("static made anew", path, a.token, b.token)
         return
     if a.dtype != b.dtype:
         yield Difference("dtype", path, str(a), str(b))
@@ -356,6 +387,8 @@ def _placement(earlier: Trace, later: Trace, compiled: bool) -> list[Difference]
 def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, str]:
     """The sentences `why` and `fix` for a difference."""
     cause = CAUSES[difference.cause]
+    for _ in range(difference.inside):
+        earlier, later = earlier.inside or earlier, later.inside or later
     kind_why, kind_fix = _kind(later)
     words = {
         "name": later.name,
@@ -365,7 +398,11 @@ def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, 
         "traced_for": _public_name(later.traced_for),
         "kind_why": kind_why,
         "kind_fix": kind_fix,
-        "static_fix": _static_fix(difference, later),
+        "held": "what it holds" if difference.nested else "its type",
+        "anew_fix": _anew_fix(difference),
+        "nan_fix": _nan_fix(difference),
+        "value_fix": _value_fix(difference),
+        "weak_why": _weak_why(difference),
         "weak_fix": _weak_fix(difference),
     }
     return cause.why.format(**words), cause.fix.format(**words)
@@ -376,20 +413,49 @@ def _public_name(traced_for: str) -> str:
     return names.get(traced_for, traced_for)
 
 
+def _is_scalar(difference: Difference) -> bool:
+    return difference.before.endswith("[]") and difference.after.endswith("[]")
+
+
+def _weak_why(difference: Difference) -> str:
+    if _is_scalar(difference):
+        return "A Python scalar is weakly typed (`~f32[]`): it"
+    return "An array that is made of Python scalars alone, as by `jnp.full(3, 1.0)`, is weakly typed (`~f32[3]`): it"
+
+
 def _weak_fix(difference: Difference) -> str:
+    if not _is_scalar(difference):
+        return f"Give `{difference.what}` its dtype where it is made, such as `jnp.full(3, 1.0, jnp.float32)`."
     dtype = difference.before.lstrip("~").split("[")[0]
     long = {"f": "float", "i": "int", "u": "uint", "c": "complex"}.get(dtype[:1], "") + dtype[1:]
     call = f"jnp.{long}(...)" if long[-1:].isdigit() else "jnp.asarray(..., dtype)"
     return f"Pass `{difference.what}` as the same kind in every call: always a Python scalar, or always an array such as {call}."
 
 
-def _static_fix(difference: Difference, later: Trace) -> str:
+def _anew_fix(difference: Difference) -> str:
+    which = (
+        f"in `{difference.what}`"
+        if difference.nested or difference.cause == "metadata"
+        else f"passed as `{difference.what}`"
+    )
     if "function " in difference.after or "lambda" in difference.after:
-        return f"Define the function passed as `{difference.what}` once, at module level, or keep the one you made."
+        return f"Define the function {which} once, at module level, or keep the one you made."
     return (
-        f"Make the object passed as `{difference.what}` once and keep it, or give its type `__eq__` and `__hash__` by value "
+        f"Make the object {which} once and keep it, or give its type `__eq__` and `__hash__` by value "
         "(a frozen dataclass has both)."
     )
+
+
+def _nan_fix(difference: Difference) -> str:
+    if difference.after.strip("(j)+0").lower().endswith("nan"):
+        return f"Pass `{difference.what}` as a traced argument (not static), or use None as the static mark for a missing value."
+    return f"Use None in `{difference.what}` as the static mark for a missing value."
+
+
+def _value_fix(difference: Difference) -> str:
+    if difference.after.lstrip("-")[:1].isdigit():
+        return f"If only its value matters to the arithmetic, pass `{difference.what}` as a traced argument; else keep it the same."
+    return f"Keep `{difference.what}` the same."
 
 
 TRANSFORMS = {
@@ -435,6 +501,11 @@ def _kind(trace: Trace) -> tuple[str, str]:
             f"`nnx.jit({name})` makes a new function object each time it is evaluated, even for a module-level function.",
             f"Apply `nnx.jit` once, as a decorator or at module level, {hoist}.",
         )
+    if outer == "pmap" or any("cached_shard_map" in kind for kind in trace.kinds):  # what JAX makes a pmap of
+        return (
+            f"`pmap({name})` makes a new function object each time it is evaluated.",
+            f"Build `pmap({name})` once {hoist}.",
+        )
     if outer == "wrapper":
         return (
             f"The wrapper around `{name}` is a new function object each time it is made.",
@@ -446,6 +517,6 @@ def _kind(trace: Trace) -> tuple[str, str]:
             f"Build `jit({outer}({name}))` once, at module level, {hoist}.",
         )
     return (
-        f"`{name}` is another function object than before, from the same place in the source.",
-        f"Make `{name}` once {hoist}.",
+        f"`{name}` is another function object than before, though no function makes it: its module or code was run again.",
+        f"Load `{name}` once, and keep it.",
     )

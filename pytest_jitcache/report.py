@@ -31,7 +31,7 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
     lines = [first, ""]
     if info:
         lines += [info, ""]
-    lines.append(f"{_what(last)} is defined at {last.place}.")
+    lines.append(f"{_what(last)} " + (f"is defined at {last.place}." if last.line else "has no source in Python."))
     shown, left = _selection(group, earlier)
     keep = [d.what for d in differences]
     for trace in shown:
@@ -41,6 +41,10 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
         lines += _entry(noun, number, trace, keep)
     lines += _differences(differences)
     lines += ["", *_wrapped("why: ", why), *_wrapped("fix: ", fix)]
+    for also in differences[1:3]:
+        another = explain(also, earlier, last)[1]
+        if another != fix:
+            lines += _wrapped("     And then: ", another)
     if per == "total" and differences[0].cause in ("shape", "dtype", "structure", "static value"):
         lines.append('     If each signature may be traced once, use per="signature", the default.')
     return "\n".join(lines)

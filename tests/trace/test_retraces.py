@@ -779,3 +779,67 @@ def test_eager_loop_compiled_for_each_bound(limit):
     with traced_once(bounds, max_compiles=3) as traces:
         bounds()
     assert (len(traces), len(traces.compiles)) == (1, 3)
+
+
+def test_remedy_is_for_the_function_that_was_made_anew_around_the_named_one():
+    def area(a):
+        return a * a
+
+    def text_of():
+        for _ in range(2):
+            jax.jit(lambda a: area(a) + 1)(X)
+
+    if jax.__version_info__ >= (0, 5):
+        assert "why: The lambda at" in verdict(text_of, area)
+
+
+def test_what_differs_is_the_part_that_was_made_anew():
+    def run():
+        for _ in range(2):
+            apply(X, mode=((3, "a name that is long enough to be cut off" * 2), lambda v: v))
+
+    text = verdict(run, apply)
+    assert "differs: mode: <function test_what_differs" in text
+    assert "`mode` is static, and what it holds compares by identity" in text
+    assert "Define the function in `mode` once" in text
+
+
+def test_value_in_the_metadata_of_a_pytree():
+    @jax.tree_util.register_pytree_node_class
+    class Layer:
+        def __init__(self, w, depth):
+            self.w, self.depth = w, depth
+
+        def tree_flatten(self):
+            return (self.w,), ("relu", self.depth)
+
+        @classmethod
+        def tree_unflatten(cls, meta, children):
+            return cls(children[0], meta[1])
+
+    forward = jax.jit(lambda layer: layer.w * layer.depth)
+    text = total(lambda: (forward(Layer(X, 1)), forward(Layer(X, 2))), forward)
+    assert first_line(text) == "<lambda> traced 2x, allowed 1: pytree structure (layer)"
+    assert "differs: layer: 1 before, 2 now" in text
+
+
+def test_weak_array():
+    text = verdict(lambda: (step(jnp.full(3, 1.0), 0.1), step(X, 0.1)), step)
+    assert "An array that is made of Python scalars alone" in text
+    assert "Give `w` its dtype where it is made" in text
+
+
+def test_remedy_for_each_of_two_differences():
+    text = verdict(lambda: (step(X, 0.1), step(X, rate=jnp.float32(0.1))), step)
+    assert "fix: Pass `rate` the same way in every call." in text
+    assert "And then: Pass `rate` as the same kind in every call" in text
+
+
+def test_pmap_of_a_lambda():
+    def run():
+        for _ in range(2):
+            jax.pmap(lambda v: v + 1)(X[None])
+
+    text = verdict(run)
+    assert "`pmap(<lambda>)` makes a new function object" in text or "The lambda at" in text
+    assert "control-flow" not in text
