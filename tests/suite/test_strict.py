@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import jax
 import pytest
 from small_suite import HEAD, Suite
 
@@ -145,6 +146,8 @@ def all_at_once(tmp_path_factory):
 
 @pytest.mark.parametrize("name", names(RETRACING))
 def test_retrace_fails(all_at_once, name):
+    if name == "test_pmap" and jax.__version_info__[:2] == (0, 8):
+        pytest.skip("JAX 0.8 keeps the function of a pmap alive")
     assert name in [one.rpartition("::")[2] for one in all_at_once.failed]
 
 

@@ -835,6 +835,7 @@ def test_remedy_for_each_of_two_differences():
     assert "And then: Pass `rate` as the same kind in every call" in text
 
 
+@pytest.mark.skipif(jax.__version_info__[:2] == (0, 8), reason="JAX 0.8 keeps the function of a pmap alive")
 def test_pmap_of_a_lambda():
     def run():
         for _ in range(2):
