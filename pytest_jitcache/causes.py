@@ -199,8 +199,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
     if earlier.inline_of is not None and earlier.inside is not None and later.inside is not None:
         found += _arguments(earlier, later)
         if earlier.inside is not later.inside:
-            around = compare(earlier.inside, later.inside)
-            found += [replace(d, inside=d.inside + 1) for d in around if d.cause != "unknown"]
+            found += [d for d in _around(earlier.inside, later.inside) if d.cause != "unknown"]
         return found or [Difference("unknown")]
     same_object = earlier.ref() is not None and earlier.ref() is later.ref()
     arguments = _arguments(earlier, later)
@@ -221,8 +220,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         changed = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
         found.append(Difference("options", ", ".join(changed), str(before), str(after)))
     if not found and earlier.inside is not None and later.inside is not None and not later.inside.body:
-        around = compare(earlier.inside, later.inside)
-        found += [replace(d, inside=d.inside + 1) for d in around if d.cause in ("function", "body")]
+        found += [d for d in _around(earlier.inside, later.inside) if d.cause in ("function", "body")]
     if not found and earlier.wrapper is not later.wrapper and earlier.epoch is later.epoch:
         found.append(Difference("rewrapped", later.name))
     if not found and compiled and earlier.number == later.number:
@@ -231,6 +229,11 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)
         found.append(Difference("caches cleared" if cleared else "unknown"))
     return found
+
+
+def _around(earlier: Trace, later: Trace) -> list[Difference]:
+    """The differences between the traces in which two traces happened."""
+    return [replace(d, inside=d.inside + 1) for d in compare(earlier, later)]
 
 
 _CALLS = ("jit", "checkpoint / remat", "pmap", "shard_map")  # what a function is traced for that is no loop's body

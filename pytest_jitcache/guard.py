@@ -343,10 +343,7 @@ class Guard(Watcher):
     def _which(self, trace: Trace) -> object:
         clears = tuple(self._clears.get(code, 0) for code in trace.codes)
         which: object = (trace.cache, trace.stage == "transpose", clears)
-        outer = trace.inside
-        if trace.inline_of is None:
-            while outer is not None and not outer.body:  # a wrapper around this function
-                outer = outer.inside
+        outer = trace.around if trace.inline_of is None else trace.inside
         if outer is not None and (trace.inline_of is not None or self._made_inside(trace)):
             which = (which, self._which(outer), outer.signature.key)
         return which

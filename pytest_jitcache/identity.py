@@ -17,25 +17,13 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
-from pytest_jitcache.places import is_library, is_machinery
+from pytest_jitcache.places import Body, is_library, is_machinery
 from pytest_jitcache.signature import ByIdentity, kind_token
 
 # Attributes and closure variables by which wrappers hold the function that they wrap.
 _HOLDERS = ("__wrapped__", "_fun", "fun", "f", "func", "_f", "fn", "body_fun", "call", "f_jitted", "user_fun")
-
-
-class Body(NamedTuple):
-    """A body in the source. Code objects of two files that are copies of each other are equal; these are not."""
-
-    filename: str
-    code: CodeType
-
-    @classmethod
-    def of(cls, code: CodeType) -> Body:
-        return cls(code.co_filename, code)
-
 
 Layer = Body | type | ByIdentity | str
 
@@ -218,10 +206,7 @@ def _is_callable_object(value: Any) -> bool:
 def kind_of_code(code: CodeType) -> str:
     """In words: a lambda, a nested function, a transform of JAX, or a plain function."""
     if is_machinery(code.co_filename):
-        maker = _maker(code)
-        return (
-            "wrapper" if maker.startswith("__") and is_nested(code) else "checkpoint" if maker == "fun_remat" else maker
-        )
+        return _maker(code)
     if code.co_name == "<lambda>":
         return "lambda"
     return "nested function" if is_nested(code) else "function"
@@ -229,21 +214,28 @@ def kind_of_code(code: CodeType) -> str:
 
 @functools.cache
 def _maker(code: CodeType) -> str:
-    """The name of the machinery's function that makes a nested one: `grad` for the `grad_f` that it returns."""
+    """The name of the machinery's function that makes a nested one: `grad` for the `grad_f` that it returns.
+
+    "wrapper" for one that a method makes.
+    """
+    if not is_nested(code):
+        return code.co_name
     if sys.version_info >= (3, 11):
-        return code.co_qualname.split(".<locals>")[0].rpartition(".")[2]
+        maker = code.co_qualname.split(".<locals>")[0].rpartition(".")[2]
+        return "wrapper" if maker.startswith("__") else maker
     for module in [m for m in sys.modules.values() if getattr(m, "__file__", None) == code.co_filename]:
         for value in map(inspect.unwrap, filter(callable, vars(module).values())):
-            if isinstance(value, types.FunctionType) and code in _nested(value.__code__):
+            if isinstance(value, types.FunctionType) and code in nested_codes(value.__code__):
                 return value.__name__
-    return "wrapper" if is_nested(code) else code.co_name
+    return "wrapper"
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of all functions that are defined inside one, at any depth."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield inner
-            yield from _nested(inner)
+            yield from nested_codes(inner)
 
 
 def is_nested(code: CodeType) -> bool:

@@ -7,6 +7,7 @@ trace sends no trace event at all. What is read here beyond it, all of it option
 - `jax._src.util.test_event_listener`, which JAX calls at the start of each run of a body under a trace (JAX 0.5 and
   later); the frame that calls it knows the function, its abstract arguments and what it is traced for;
 - the locals `fun`, `args`, `kwargs` of the frames `cache_miss` and `_infer_params` below it;
+- `jax._src.monitoring`, for whether our listener is still there;
 - `jax._src.config`, for the settings that are part of the trace cache's key, and to learn that jit is switched off;
 - the state by which a jitted function is pickled, for the wrap form: it names the function that is called on a cache miss;
 - `jax._src.source_info_util.register_exclusion`, so that the places which JAX itself names are the user's and not ours;
@@ -45,7 +46,7 @@ _STARTS = frozenset({"trace_to_jaxpr", "create_pjit_jaxpr"})
 _CALL_FRAMES = frozenset(
     {"_trace_for_jit", "_infer_params", "_infer_params_impl", "_infer_params_internal", "infer_params", "cache_miss"}
 )
-_CALL_FILES = ("pjit.py", "traceback_util.py", "linear_util.py", "partial_eval.py", "profiler.py", "util.py")
+_CALL_FILES = ("pjit.py", "partial_eval.py", "profiler.py", "util.py")  # also traceback_util.py and linear_util.py
 _INSPECTIONS = frozenset({"jit_trace", "trace", "jit_lower", "lower", "jit_eval_shape", "eval_shape", "make_jaxpr_f"})
 # JAX 0.8 and earlier announce the jit of an eager control-flow primitive, but not the traces of its bodies: the function
 # that the user called has these as parameters.

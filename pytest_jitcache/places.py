@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = tuple(os.path.abspath(p) + os.sep for p in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
@@ -15,6 +16,17 @@ _SITE = tuple(os.path.abspath(p) + os.sep for p in {sysconfig.get_path("purelib"
 
 # Packages whose frames stand between a jit and the function that is jitted; none of their own functions is a "body".
 _MACHINERY = ("jax", "jaxlib", "equinox", "flax", "jaxtyping", "beartype", "typeguard", "chex")
+
+
+class Body(NamedTuple):
+    """A body in the source. Code objects of two files that are copies of each other are equal; these are not."""
+
+    filename: str
+    code: CodeType
+
+    @classmethod
+    def of(cls, code: CodeType) -> Body:
+        return cls(code.co_filename, code)
 
 
 @functools.cache

@@ -14,9 +14,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 from pytest_jitcache import jax_internals
-from pytest_jitcache.identity import Body, Slots, Unwrapped, unwrap
-from pytest_jitcache.places import call_site, in_jax, is_wrapping, qualname, show
-from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of
+from pytest_jitcache.identity import Slots, Unwrapped, unwrap
+from pytest_jitcache.places import Body, call_site, in_jax, is_wrapping, qualname, show
+from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of, reference
 
 # What an eager control-flow function is compiled as -> what its bodies are traced for.
 CONTROL_FLOW = {
@@ -96,6 +96,18 @@ class Trace:
     def cache(self) -> tuple[object, ...]:
         """Which of JAX's caches it is in: one of a function, made anew or not, for one purpose."""
         return (self.layers, self.slot, self.traced_for, self.filtered)
+
+    def wrappers(self) -> Iterator[Trace]:
+        """The traces of the wrappers (a checkpoint, a pmap) whose body this is, from the inside out."""
+        outer = self.inside
+        while outer is not None and not outer.body:
+            yield outer
+            outer = outer.inside
+
+    @property
+    def around(self) -> Trace | None:
+        """The trace that this is part of, if any: not that of a wrapper whose body it is."""
+        return [self, *self.wrappers()][-1].inside
 
     def __str__(self) -> str:
         return f"{self.name}({self.signature})"
@@ -343,7 +355,8 @@ class Recorder:
         flat: bool = False,
     ) -> Trace:
         identity = fun
-        static = call is not None and call.arrays_only  # eqx.filter_jit: the function is one of JAX's static arguments
+        filtered = call is not None and call.arrays_only
+        static = filtered  # eqx.filter_jit: the function is one of JAX's static arguments
         static = static or (traced_for != "jit" and function.machinery)  # the wrapper is of JAX's making, and is cached
         if static:
             identity = function.innermost or fun
@@ -373,10 +386,11 @@ class Recorder:
             settings=jax_internals.settings(),
             options=call.options if call is not None else (),
             epoch=jax_internals.cache_epoch(),
-            ref=_reference(identity),
+            ref=reference(identity),
             object_id=id(identity),
-            filtered=call is not None and call.arrays_only,
-            wrapper=(lambda: None) if flat else _reference(identity if call is not None and call.arrays_only else fun),
+            filtered=filtered,
+            # for a primitive JAX wraps the body anew each time, out of our sight
+            wrapper=(lambda: None) if flat else reference(identity if filtered else fun),
         )
 
     def _signature(
@@ -413,18 +427,6 @@ def _is_librarys(fun: Any) -> bool:
 
 def site_of(frame: FrameType) -> Site:
     return Site(frame.f_code.co_filename, frame.f_lineno, qualname(frame.f_code))
-
-
-def _reference(value: Any) -> Callable[[], Any]:
-    """A weak reference: while it is kept the same one for the same object, and so another one for another object."""
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return _nothing
-
-
-def _nothing() -> None:
-    return None
 
 
 def _parameters(fun: Any) -> Any:

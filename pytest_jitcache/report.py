@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import Difference, compare, explain
-from pytest_jitcache.identity import is_jitted
+from pytest_jitcache.identity import is_jitted, nested_codes
 from pytest_jitcache.places import in_jax, is_library
 from pytest_jitcache.recorder import Trace
 
@@ -230,10 +230,7 @@ def jit_in_sight(function: Any, depth: int = 0, seen: set[int] | None = None) ->
         return isinstance(call, types.FunctionType) and jit_in_sight(call, depth + 1, seen)
     if is_library(code.co_filename) and depth:
         return False
-    codes = [code]
-    while codes:
-        current = codes.pop()
-        codes += [c for c in current.co_consts if isinstance(c, types.CodeType)]
+    for current in [code, *nested_codes(code)]:
         for name in current.co_names:
             value = getattr(function, "__globals__", {}).get(name, getattr(builtins, name, None))
             if name in _MAKERS and (value is None or _of_jax(value)):

@@ -18,12 +18,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_jitcache.places import show
+from pytest_jitcache.places import Body, show
 
 OMITTED = "omitted"
 
 
 # --- static values --------------------------------------------------------------------------------------------------
+
+
+def reference(value: object, instead: object = None) -> Callable[[], Any]:
+    """A weak reference: while it is kept the same one for the same object, and so another one for another object.
+
+    Args:
+        value: the object.
+        instead: what to give in its place if it can't be referred to weakly.
+    """
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return _nothing if instead is None else lambda: instead
+
+
+def _nothing() -> None:
+    return None
 
 
 class ByValue:
@@ -35,11 +52,7 @@ class ByValue:
         self.type = kind_token(type(value))
         self.hash = hash(value)
         self.text = safe_repr(value)
-        self.ref: Callable[[], object]
-        try:
-            self.ref = weakref.ref(value)
-        except TypeError:
-            self.ref = lambda: value
+        self.ref = reference(value, value)
 
     def __hash__(self) -> int:
         return self.hash
@@ -68,11 +81,7 @@ class ByIdentity:
         self.text = text
         self.id = id(value)
         self.slot = 0
-        self.ref: Callable[[], object]
-        try:
-            self.ref = weakref.ref(value)
-        except TypeError:
-            self.ref = _nothing
+        self.ref = reference(value)
 
     @property
     def is_class(self) -> bool:
@@ -89,10 +98,6 @@ class ByIdentity:
             and self.slot == other.slot
             and self.place == other.place
         )
-
-
-def _nothing() -> None:
-    return None
 
 
 _PLAIN = (int, float, bool, complex, str, bytes, type(None), type(...), types.ModuleType)
@@ -137,7 +142,7 @@ def static_token(value: object, depth: int = 0) -> object:
         if isinstance(value, Mapping):
             return (kind, tuple((static_token(k, depth + 1), static_token(v, depth + 1)) for k, v in value.items()))
         if isinstance(value, types.FunctionType):
-            return ByIdentity(value, (value.__code__.co_filename, value.__code__), _function_text(value))
+            return ByIdentity(value, Body.of(value.__code__), _function_text(value))
         if isinstance(value, functools.partial):
             bound = (value.func, value.args, tuple(sorted(value.keywords.items())))
             return ByIdentity(value, static_token(bound, depth + 1), safe_repr(value))
@@ -176,7 +181,7 @@ def _place_of_callable(value: object) -> object:
     """What tells two long-lived callables of one type apart, such as `jnp.sin` and `jnp.cos`."""
     wrapped = getattr(value, "__wrapped__", None)
     if isinstance(wrapped, types.FunctionType):
-        return (wrapped.__code__.co_filename, wrapped.__code__)
+        return Body.of(wrapped.__code__)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     return name if callable(value) and isinstance(name, str) else None
 

@@ -11,8 +11,10 @@ import enum
 import functools
 import types
 import weakref
-from collections.abc import Callable
 from typing import Any
+
+from pytest_jitcache.places import Body
+from pytest_jitcache.signature import reference
 
 _BY_VALUE = (bool, int, str, bytes, type(None), type(...), enum.Enum)
 _BUDGET = 400
@@ -30,12 +32,7 @@ class _Whole:
 
     def __init__(self, value: object, parts: object = None) -> None:
         self.parts = parts
-        self.ref: Callable[[], object]
-        try:
-            self.ref = weakref.ref(value)
-        except TypeError:
-            held = value if parts is None else None
-            self.ref = lambda: held
+        self.ref = reference(value, value if parts is None else None)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Whole):
@@ -90,7 +87,7 @@ class _Reader:
                 except ValueError:
                     cells.append("empty")
             defaults = [self.read(v) for v in (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())]
-            return (value.__code__.co_filename, value.__code__, cells, defaults)
+            return (Body.of(value.__code__), cells, defaults)
         if isinstance(value, functools.partial):
             return (kind, self.read(value.func), [self.read(a) for a in value.args], self._mapping(value.keywords))
         if isinstance(value, types.MethodType):

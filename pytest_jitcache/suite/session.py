@@ -185,7 +185,7 @@ class Session(Watcher):
             function_of(function), self.phase, trace.thread, time.perf_counter(), trace, layers=trace.layers,
             looked_at=jax_internals.only_inspected(frame.f_back),
         )  # fmt: skip
-        if trace.body and _around(trace) is None:
+        if trace.body and trace.around is None:
             record.holds = _holds(function, trace)
         above: FrameType | None = frame if self.home is not None else None
         while above is not None and above.f_code is not self.home:
@@ -205,7 +205,7 @@ class Session(Watcher):
                 return
             self._append(record)
             record.guarded = any(other.judges(trace) for other in recorder.watchers())
-            if _around(trace) is None:
+            if trace.around is None:
                 self._compare(record)
 
     def joined(self, other: Watcher) -> None:
@@ -247,10 +247,10 @@ class Session(Watcher):
     def _append(self, record: Record) -> None:
         thread = threading.get_ident()
         self.records.append(record)
-        wrappers = _wrappers(record.trace) if record.trace is not None else ()
+        wrappers = record.trace.wrappers() if record.trace is not None else ()
         for which in (record.layers, record.function.name, *(wrapper.layers for wrapper in wrappers)):
             self._latest[thread, which] = record
-        if record.trace is not None and _around(record.trace) is None:
+        if record.trace is not None and record.trace.around is None:
             self._bodies.setdefault(thread, {})[record.trace.traced_for] = record
 
     def _spent(self, span: _Span, stage: str) -> None:
@@ -407,19 +407,6 @@ def _column(code: CodeType | None) -> int:
         return 0
     columns = (position[2] for position in code.co_positions() if position[0] == code.co_firstlineno)
     return next((column for column in columns if column), 0)
-
-
-def _wrappers(trace: Trace) -> Iterator[Trace]:
-    """The traces of the wrappers (a checkpoint, a pmap) whose body a trace is, from the inside out."""
-    outer = trace.inside
-    while outer is not None and not outer.body:
-        yield outer
-        outer = outer.inside
-
-
-def _around(trace: Trace) -> Trace | None:
-    """The trace that one is part of, if any: not the wrapper whose body it is."""
-    return [trace, *_wrappers(trace)][-1].inside
 
 
 def _holds(function: Unwrapped, trace: Trace) -> Any:
