@@ -25,6 +25,9 @@ Findings = Counter[tuple[int, str]]
 """How often each (line, code) is found."""
 
 
+_MARK = re.compile(r"#\s*([\w-]+):\s*((?:JIT\d+\s*)+)$")
+
+
 class Flake8Broke(Exception):
     """flake8 itself failed, or wrote to its standard error."""
 
@@ -42,18 +45,28 @@ class Case:
         return self.path.name.startswith("py312_")
 
 
-def read_case(path: Path) -> Case:
-    text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    options = next((line.split(":", 1)[1].strip() for line in lines[:4] if line.startswith("# options:")), "")
-    expected = Counter(
+def marked(text: str, *words: str) -> Findings:
+    """The findings that the comments of a text ask for: of lines that end with `# expect: JIT101`, or another of `words`."""
+    return Counter(
         (number, code)
-        for number, line in enumerate(lines, 1)
-        for found in [re.search(r"#\s*expect:\s*((?:JIT\d+\s*)+)$", line)]
-        if found
-        for code in found.group(1).split()
+        for number, line in enumerate(text.split("\n"), 1)
+        for mark in [_MARK.search(line)]
+        if mark and mark.group(1) in (words or ("expect",))
+        for code in mark.group(2).split()
     )
-    return Case(path, options, expected)
+
+
+def read_text(path: Path) -> str:
+    """A source as Python reads it: without a byte order mark, with plain line ends."""
+    return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_case(path: Path) -> Case:
+    text = read_text(path)
+    options = next(
+        (line.split(":", 1)[1].strip() for line in text.split("\n")[:4] if line.startswith("# options:")), ""
+    )
+    return Case(path, options, marked(text))
 
 
 def read_cases(folder: Path) -> list[Case]:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
+
+from run_lint_cases import Findings, difference, marked
 
 from flake8_jitcache.analysis import findings
 from flake8_jitcache.codes import CODES
@@ -35,8 +38,6 @@ def stable(x):
 
 """
 
-_MARK = re.compile(r"#\s*(expect|opt-in):\s*((?:JIT\d+\s*)+)$")
-
 
 @dataclass(frozen=True)
 class Inline:
@@ -46,14 +47,8 @@ class Inline:
     text: str
 
     @property
-    def expected(self) -> Counter[tuple[int, str]]:
-        return Counter(
-            (number, code)
-            for number, line in enumerate(self.text.split("\n"), 1)
-            for found in [_MARK.search(line)]
-            if found
-            for code in found.group(2).split()
-        )
+    def expected(self) -> Findings:
+        return marked(self.text, "expect", "opt-in")
 
     @property
     def looks_at_opt_in(self) -> bool:
@@ -75,7 +70,7 @@ def all_findings(source: str, options: Options | None = None, filename: str = "m
     return findings(ast.parse(source), options or Options(), filename)
 
 
-def found(item: Inline, options: Options | None = None, filename: str = "module.py") -> Counter[tuple[int, str]]:
+def found(item: Inline, options: Options | None = None, filename: str = "module.py") -> Findings:
     """The findings about lifetimes of a source, as (line, code)."""
     return Counter(
         (finding.line, finding.code)
@@ -84,8 +79,24 @@ def found(item: Inline, options: Options | None = None, filename: str = "module.
     )
 
 
-def text_of(source: str, code: str, options: Options | None = None) -> str:
-    """The text of the one finding of a code."""
-    texts = [finding.text for finding in all_findings(source, options) if finding.code == code]
+def judge(source: str, options: Options | None = None, only: str = "JIT") -> None:
+    """Assert that each line of a source gets exactly the codes that its `# expect:` asks for.
+
+    `only` is the beginning of the codes that are looked at; the source may be indented.
+    """
+    source = textwrap.dedent(source).lstrip("\n")
+    got = all_findings(source, options)
+    shown = Counter((finding.line, finding.code) for finding in got if finding.code.startswith(only))
+    listed = "\n".join(f"{finding.line}: {finding.code} {finding.text}" for finding in got)
+    assert difference(marked(source), shown) == "", listed
+
+
+def text_of(source: str, code: str = "JIT", options: Options | None = None) -> str:
+    """The text of the one finding of a code, or of codes that begin so; with the code, where none is given."""
+    texts = [
+        finding.text if len(code) > 3 else f"{finding.code} {finding.text}"
+        for finding in all_findings(textwrap.dedent(source), options)
+        if finding.code.startswith(code)
+    ]
     assert len(texts) == 1, texts
     return texts[0]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 
 import pytest
+from sources import judge, text_of
 
 HEAD = """
 import dataclasses
@@ -1460,34 +1460,34 @@ MUTABLES = {
         for name, source in cases.items()
     ],
 )
-def test_captured(source: str, judge: Callable[..., None]) -> None:
+def test_captured(source: str) -> None:
 
     expected = "JIT1" if "JIT1" in source else "JIT2"
     judge(HEAD + textwrap.dedent(source), only=expected)
 
 
-def test_text_names_what_is_read_where_it_changes_and_the_remedy(text_of: Callable[[str], str]) -> None:
+def test_text_names_what_is_read_where_it_changes_and_the_remedy() -> None:
     assert text_of(HEAD + textwrap.dedent(GLOBALS["setter"])) == (
         "JIT201 the jitted code reads the global `SCALE` when it is traced, and `set_scale` rebinds it in line 15: a call "
         "that is not traced again keeps the old value; pass `SCALE` as an argument"
     )
 
 
-def test_text_names_the_loop_that_rebinds(text_of: Callable[[str], str]) -> None:
+def test_text_names_the_loop_that_rebinds() -> None:
     assert text_of(HEAD + textwrap.dedent(LOCALS["kept_lambdas_read_late"])) == (
         "JIT202 the jitted code reads the captured local `k` at its first call, not where it is made, and it is rebound "
         "by the loop in line 11: it sees the later value; pass `k` as an argument, or bind it there with a default `k=k`"
     )
 
 
-def test_text_says_why_an_attribute_goes_stale(text_of: Callable[[str], str]) -> None:
+def test_text_says_why_an_attribute_goes_stale() -> None:
     assert text_of(HEAD + textwrap.dedent(ATTRIBUTES["static_argnums"])) == (
         "JIT203 the jitted code reads `self.rate` when it is traced, since its object is not a traced argument, and "
         "`tune` assigns it in line 16: a call that is not traced again keeps the old value; pass `self.rate` as an argument"
     )
 
 
-def test_text_names_the_mutation(text_of: Callable[[str], str]) -> None:
+def test_text_names_the_mutation() -> None:
     assert text_of(HEAD + textwrap.dedent(MUTABLES["list_append"])).startswith(
         "JIT204 the jitted code reads `TERMS` when it is traced, and `add` mutates it in line 14: "
     )
@@ -1511,7 +1511,7 @@ STATIC_REMEDIES = {
 
 
 @pytest.mark.parametrize(("name", "body", "remedy"), STATIC_REMEDIES.values(), ids=STATIC_REMEDIES)
-def test_what_python_needs_is_to_be_static(name: str, body: str, remedy: str, text_of: Callable[[str], str]) -> None:
+def test_what_python_needs_is_to_be_static(name: str, body: str, remedy: str) -> None:
     source = f"""
 import jax
 import jax.numpy as jnp
@@ -1524,11 +1524,11 @@ def set_level(value):
     assert text_of(source).endswith(remedy)
 
 
-def test_a_set_is_to_be_a_static_argument(text_of: Callable[[str], str]) -> None:
+def test_a_set_is_to_be_a_static_argument() -> None:
     assert text_of(HEAD + textwrap.dedent(MUTABLES["set_add"])).endswith("pass it as a static argument, as a frozenset")
 
 
-def test_a_container_the_code_branches_on_is_to_be_static(text_of: Callable[[str], str]) -> None:
+def test_a_container_the_code_branches_on_is_to_be_static() -> None:
     source = """
 import jax
 FLAGS = {"deep": False}
@@ -1539,7 +1539,7 @@ def configure(value):
     assert text_of(source).endswith("pass what the code branches on as a static argument")
 
 
-def test_wrong_results_win_over_retraces_at_one_place(judge: Callable[..., None]) -> None:
+def test_wrong_results_win_over_retraces_at_one_place() -> None:
     judge(
         """
         import jax

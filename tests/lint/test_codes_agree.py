@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from run_lint_cases import marked, read_cases, read_text
 
 from flake8_jitcache.codes import CODES, rank
 
@@ -36,18 +37,13 @@ def test_pages_refer_to_codes_that_exist() -> None:
 
 
 def test_cases_expect_each_code() -> None:
-    expected: set[str] = set()
-    for path in (ROOT / "tests" / "cases" / "lint").glob("*.py"):
-        for codes in re.findall(r"#\s*expect:\s*((?:JIT\d+\s*)+)$", path.read_text(), re.MULTILINE):
-            expected |= set(codes.split())
-    assert expected == set(CODES)
+    cases = read_cases(ROOT / "tests" / "cases" / "lint")
+    assert {code for case in cases for _, code in case.expected} == set(CODES)
 
 
 def test_inline_sources_expect_each_code() -> None:
-    expected: set[str] = set()
-    for path in Path(__file__).parent.glob("test_*.py"):
-        for codes in re.findall(r"#\s*(?:expect|opt-in):\s*((?:JIT\d+ *)+)$", path.read_text(), re.MULTILINE):
-            expected |= set(codes.split())
+    files = Path(__file__).parent.glob("test_*.py")
+    expected = {code for path in files for _, code in marked(read_text(path), "expect", "opt-in")}
     assert expected >= {code for code in CODES if code >= "JIT2"}
     assert expected <= set(CODES)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 
 import pytest
+from sources import judge
 
 HEAD = """
 from functools import partial
@@ -282,10 +282,10 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in EAGER.items()])
-def test_eager_loops(source: str, judge: Callable[..., None]) -> None:
+def test_eager_loops(source: str) -> None:
     judge(HEAD + textwrap.dedent(source), only="JIT401")
 
 
 @pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in SHAPES.items()])
-def test_growing_shapes(source: str, judge: Callable[..., None]) -> None:
+def test_growing_shapes(source: str) -> None:
     judge(HEAD + textwrap.dedent(source), only="JIT303" if "JIT303" in source else "JIT501")

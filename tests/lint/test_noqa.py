@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -18,10 +17,10 @@ import test_scopes
 import test_targets
 from flake8.processor import FileProcessor
 from flake8.violation import Violation
+from run_lint_cases import marked, read_cases, read_text
 from sources import all_findings
 
 CASES = Path(__file__).resolve().parent.parent / "cases" / "lint"
-MARK = re.compile(r"# expect: ((?:JIT\d+ ?)+)$", re.MULTILINE)
 
 # Of the codes that a line gets, as `JIT101,JIT103`.
 SPELLINGS = {
@@ -44,17 +43,15 @@ READ_BY_PROCESSOR = ("hang_closing", "indent_size", "max_doc_length", "max_line_
 def fixtures() -> dict[str, dict[str, str]]:
     """The sources that expect something, by the options that they need."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
-    for path in sorted(CASES.glob("*.py")):
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-        options = re.search(r"^# options: (.*)$", text, re.MULTILINE)
-        if MARK.search(text) and not path.name.startswith("py312"):
-            found[options.group(1) if options else ""][path.stem] = text
+    for case in read_cases(CASES):
+        if case.expected and not case.needs_python_312:
+            found[case.options][case.path.stem] = read_text(case.path)
     items = [
         *test_fates.DROPPED, *test_targets.FRESH, *test_targets.STABLE, *test_lifetimes.FACTORIES, *test_lifetimes.PLACES,
         *test_scopes.SCOPES, *test_names.NAMES, *test_frequency.OFTEN,
     ]  # fmt: skip
     for number, item in enumerate(items):
-        if MARK.search(item.text):
+        if marked(item.text):
             found[""][f"inline_{number}"] = item.text
     return found
 
@@ -63,11 +60,11 @@ FIXTURES = fixtures()
 
 
 def silenced(text: str, spelling: str) -> str:
-    def comment(mark: re.Match[str]) -> str:
-        codes = mark.group(1).split()
-        return spelling.format(codes=",".join(codes), spaced=" ".join(codes))
-
-    return MARK.sub(comment, text)
+    lines = text.split("\n")
+    for number in {number for number, _ in marked(text)}:
+        code, _, codes = lines[number - 1].rpartition("# expect:")
+        lines[number - 1] = code + spelling.format(codes=",".join(codes.split()), spaced=" ".join(codes.split()))
+    return "\n".join(lines)
 
 
 def findings(folder: Path, options: str) -> list[str]:
@@ -94,7 +91,7 @@ def test_flake8_honours_each_spelling_for_each_finding(spelling: str) -> None:
         for name, text in texts.items():
             lines = silenced(text, spelling).splitlines(keepends=True)
             processor = FileProcessor(f"{name}.py", Namespace(**dict.fromkeys(READ_BY_PROCESSOR, 79)), lines)
-            expected = {number for number, line in enumerate(text.split("\n"), 1) if MARK.search(line)}
+            expected = {number for number, _ in marked(text)}
             for finding in all_findings("".join(lines)):
                 if finding.line in expected:
                     line = processor.noqa_line_for(finding.line)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 
 import pytest
+from sources import judge, text_of
 
 from flake8_jitcache.options import Options
 
@@ -677,12 +677,12 @@ FRESH = {
         for name, source in cases.items()
     ],
 )
-def test_statics(source: str, judge: Callable[..., None]) -> None:
+def test_statics(source: str) -> None:
     judge(HEAD + textwrap.dedent(source), only="JIT3")
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(4, ""), (3, "  # expect: JIT303"), (0, "  # expect: JIT303")])
-def test_loop_limit_is_an_option(limit: int, expected: str, judge: Callable[..., None]) -> None:
+def test_loop_limit_is_an_option(limit: int, expected: str) -> None:
     source = f"def run(x):\n    for k in (1, 2, 3, 4):\n        x = f(x, k){expected}\n    return x\n"
     judge(HEAD + source, Options(static_loop_limit=limit), only="JIT3")
 
@@ -734,5 +734,5 @@ def test_loop_limit_is_an_option(limit: int, expected: str, judge: Callable[...,
     ],
     ids=["301", "302 number", "302 position", "302 name", "303", "304"],
 )
-def test_text(source: str, text: str, text_of: Callable[[str], str]) -> None:
+def test_text(source: str, text: str) -> None:
     assert text_of(HEAD + source) == text
