@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib.resources import files
 
 from flake8_jitcache.codes import CODES, Code
+from flake8_jitcache.terminal import columns, fitted
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -23,7 +25,8 @@ def main(arguments: Sequence[str]) -> int:
             print(f"no code {argument!r}; allowed are {', '.join(CODES)} and their names", file=sys.stderr)
     if None in codes:
         return 2
-    print("\n".join(page(code.code) for code in codes if code is not None) if codes else overview(), end="")
+    shown = "\n".join(fitted(page(code.code), columns()) for code in codes if code is not None) if codes else overview()
+    print(shown, end="")
     return 0
 
 
@@ -39,10 +42,15 @@ def page(code: str) -> str:
 
 
 def overview() -> str:
-    """A line for each code."""
+    """Each code with its name and what it finds."""
     width = max(len(code.name) for code in CODES.values())
-    lines = [
-        f"{code.code}  {code.name:<{width}}  {code.summary}{'' if code.default else ' (off by default)'}\n"
+    indent = " " * (len("JIT101") + 2 + width + 2)
+    return "".join(
+        textwrap.fill(
+            f"{code.code}  {code.name:<{width}}  {code.summary}{'' if code.default else ' (off by default)'}",
+            columns(),
+            subsequent_indent=indent,
+        )
+        + "\n"
         for code in CODES.values()
-    ]
-    return "".join(lines)
+    )

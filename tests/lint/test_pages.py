@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from flake8_jitcache.codes import CODES
 from flake8_jitcache.explain import page
 from flake8_jitcache.options import Options, flag
+from flake8_jitcache.terminal import fitted
 
 SECTIONS = ["What it does", "Why is this bad?", "Example", "Use instead", "Known limits", "Options", "References"]
 
@@ -53,19 +55,48 @@ def test_page_names_options_that_exist(code: str) -> None:
 
 def explain(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "flake8_jitcache", "explain", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    env = {**os.environ, "COLUMNS": "80"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 def test_explain_prints_pages_in_the_order_asked_for() -> None:
     done = explain("JIT204", "jit101", "captured-attribute")
     assert done.returncode == 0
-    assert done.stdout == "\n".join(page(code) for code in ("JIT204", "JIT101", "JIT203"))
+    assert done.stdout == "\n".join(fitted(page(code), 80) for code in ("JIT204", "JIT101", "JIT203"))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_page_on_a_terminal_keeps_its_words_and_its_width(code: str) -> None:
+    shown = fitted(page(code), 80)
+    too_long = [line for line in shown.splitlines() if len(line) > 80 and "https://" not in line]
+    assert too_long == []
+    fences = re.compile(r"^```python\n.*?^```$", re.MULTILINE | re.DOTALL)
+    assert fences.findall(shown) == fences.findall(page(code))
+    words = re.compile(r"[A-Za-z]{3,}")
+    assert set(words.findall(page(code))) == set(words.findall(shown))
+
+
+TABLE = """\
+| made | traced |
+| --- | --- |
+| `a` | yes |
+"""
+
+
+def test_table_that_fits_stays_a_table() -> None:
+    assert fitted(TABLE, 20) == "made  traced\n----  ------\n`a`   yes\n"
+
+
+def test_table_that_does_not_fit_becomes_a_list() -> None:
+    assert fitted(TABLE, 11) == "- `a`\n  traced:\n    yes\n"
 
 
 def test_explain_lists_all_codes() -> None:
     done = explain()
     assert done.returncode == 0
-    assert [line.split()[:2] for line in done.stdout.splitlines()] == [[c.code, c.name] for c in CODES.values()]
+    first = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("JIT")]
+    assert first == [[code.code, code.name] for code in CODES.values()]
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_explain_names_what_is_allowed() -> None:
