@@ -11,26 +11,23 @@ from typing import Any
 
 import pytest
 
-from pytest_jitcache.guard import Guard
+from pytest_jitcache.guard import NAMES, Guard, Options
 from pytest_jitcache.items import code_of, raise_in_test
 from pytest_jitcache.places import OURS
 
 __tracebackhide__ = True
 
 
-_ARGUMENTS = {"max_traces", "per", "max_compiles", "info"}
-
-
 class MarkedBlock:
     """One marker on one test: its call phase is the block."""
 
     def __init__(self, mark: pytest.Mark, item: pytest.Item) -> None:
-        wrong = [name for name in mark.kwargs if name not in _ARGUMENTS]
+        wrong = [name for name in mark.kwargs if name not in NAMES]
         if wrong:
             raise TypeError(
-                f"the mark traced_once has no argument {wrong[0]!r}; it takes max_traces, per, max_compiles and info."
+                f"the mark traced_once has no argument {wrong[0]!r}; it takes {', '.join(NAMES[:-1])} and {NAMES[-1]}."
             )
-        self.guard = Guard(tuple(resolve(name, item) for name in mark.args), **mark.kwargs)
+        self.guard = Guard(tuple(resolve(name, item) for name in mark.args), Options(**mark.kwargs))
         self.code = code_of(item)
 
     def start(self) -> None:

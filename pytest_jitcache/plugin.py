@@ -69,7 +69,7 @@ def assert_traced_once(pytestconfig: pytest.Config) -> Callable[..., traced_once
 def _load(config: pytest.Config) -> Any:
     from pytest_jitcache import guard
 
-    guard.explain = config.get_verbosity() >= 2
+    guard.watch.explain = config.get_verbosity() >= 2
 
     if _keep not in guard.created:
         guard.created.append(_keep)

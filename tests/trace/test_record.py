@@ -125,7 +125,8 @@ def test_the_error_crosses_processes_with_its_texts():
 
 
 def test_a_wrap_of_a_plain_function_that_is_dropped_leaves_nothing_behind(monkeypatch):
-    monkeypatch.setattr("pytest_jitcache.guard.created", [])  # as outside pytest, which keeps it to the end of the test
+    # as outside pytest, which keeps it to the end of the test
+    monkeypatch.setattr("pytest_jitcache.guard.forms.created", [])
 
     def epoch():
         return step(X)

@@ -1,0 +1,330 @@
+"""The watcher behind both forms: it matches what is traced with the functions that the user named, and gives the verdict."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import threading
+import warnings
+import weakref
+from types import CodeType, FrameType
+from typing import Any
+
+from pytest_jitcache import bodies, jax_internals, report
+from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.guard.counting import Counting
+from pytest_jitcache.guard.options import Options
+from pytest_jitcache.guard.record import TraceRecord
+from pytest_jitcache.guard.target import Target, target_of
+from pytest_jitcache.identity import Unwrapped, unwrap
+from pytest_jitcache.places import is_machinery
+from pytest_jitcache.recorder import CONTROL_FLOW, Trace, Watcher, recorder, site_of
+
+__tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
+
+explain = False  # whether guards ask JAX for its own words about each trace; set by pytest under -vv
+
+
+_active: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+
+class Guard(Watcher):
+    """Watches from `start` to `stop` and judges."""
+
+    def __init__(self, functions: tuple[Any, ...], options: Options) -> None:
+        self.targets = [target_of(function) for function in functions]
+        self.options = options
+        self.wants_compiles = options.max_compiles is not None
+        self.record = TraceRecord()
+        self.problems: list[str] = []
+        self.disabled: list[str] = []
+        self.running = False
+        self.judged = False
+        self.lock = threading.RLock()
+        self._matched: dict[int, Trace] = {}  # running; the value keeps the id from being used again
+        self._owners: dict[object, Trace] = {}  # the last trace of a function, by its id and by its name
+        self._inlined: dict[int, list[Trace]] = {}
+        self._home: CodeType | None = None
+        self._thread = threading.get_ident()
+        self.raised_elsewhere: RetraceError | None = None
+        self._disabled_at_start = False
+        self._explaining = False
+        plain = frozenset(code for t in self.targets if not t.jitted for code in t.codes)
+        jitted = frozenset(code for t in self.targets if t.jitted for code in t.codes)
+        self.counting = Counting(options, jitted)
+        self.alerts = self.counting.alerts
+        self._plain_calls = bodies.Calls(plain, self._plain_called)
+        self._off_calls = bodies.Calls(jitted, self._off_called)
+        self._plain = plain
+
+    # -- start and stop
+
+    def start(self, caller: FrameType | None, home: CodeType | None = None) -> None:
+        """Make the functions cold and watch.
+
+        Args:
+            caller: the frame that opens the block or makes the first call; its lines are the test's own.
+            home: its code, where it does not run yet.
+        """
+        self._home = caller.f_code if caller is not None else home
+        self.running = True
+        for target in self.targets:
+            if target.jitted:
+                target.clear()
+                recorder.forget(target.codes)
+                for other in list(_active):
+                    if other is not self:
+                        other.cleared(target)
+        recorder.watch(self)
+        _active.add(self)
+        if explain:
+            self._explaining = True
+            jax_internals.explanations.start()
+        self._disabled_at_start = jax_internals.jit_is_disabled()
+        self._plain_calls.start()
+        if self._disabled_at_start:
+            self._off_calls.start()
+
+    def stop(self) -> None:
+        if not self.running:
+            return
+        self.running = False
+        self._plain_calls.stop()
+        self._off_calls.stop()
+        if self._explaining:
+            jax_internals.explanations.stop()
+        if not jax_internals.monitoring_is_heard():
+            self.problems.append(
+                "JAX's monitoring listeners were removed while the guard was watching "
+                "(jax.monitoring.clear_event_listeners()), so traces and compiles may be missing."
+            )
+        if not jax_internals.trace_starts_are_heard():
+            self.problems.append(
+                "JAX's test event listener was replaced while the guard was watching: traces may be missing."
+            )
+        recorder.unwatch(self)
+        _active.discard(self)
+
+    def cleared(self, target: Target) -> None:
+        """Another guard has cleared the cache of a function: the next trace of it starts a new count here."""
+        with self.lock:
+            self.counting.cleared(target.codes)
+
+    # -- events
+
+    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
+        if not self.running:
+            return
+        matched = self._matches(trace, function, frame)
+        if matched:
+            self._matched[id(trace)] = trace
+        elif self._plain and not self._plain_on_stack(frame):
+            self._plain_calls.start()
+        if trace.test_site is None and self._home is not None:
+            self._set_test_site(trace, frame)
+
+    def _set_test_site(self, trace: Trace, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code is self._home:
+                trace.test_site = site_of(frame)
+                return
+            frame = frame.f_back
+
+    def _matches(self, trace: Trace, function: Unwrapped, frame: FrameType) -> bool:
+        if not self.targets:
+            return function.found
+        outer = trace.inside
+        if outer is not None and not outer.body and id(outer) in self._matched and outer.codes[-1:] == trace.codes[-1:]:
+            return True  # the outer one is a wrapper, and this is the run of the body
+        hit = False
+        for target in self.targets:
+            if target.matches(function):
+                target.called = hit = True
+        if not hit and function.found and self._plain:
+            on_stack = self._codes_on_stack(frame)
+            for target in self.targets:
+                if not target.jitted and target.codes & on_stack:
+                    target.called = hit = True
+        return hit
+
+    def _codes_on_stack(self, frame: FrameType | None) -> set[CodeType]:
+        found: set[CodeType] = set()
+        while frame is not None:
+            if frame.f_code in self._plain:
+                found.add(frame.f_code)
+            frame = frame.f_back
+        return found
+
+    def _plain_on_stack(self, frame: FrameType | None) -> bool:
+        return bool(self._codes_on_stack(frame))
+
+    def end(self, trace: Trace) -> None:
+        with self.lock:
+            inlined = self._inlined.pop(id(trace), ())
+            if self._matched.pop(id(trace), None) is not None and self.running and trace.body:
+                self._count(trace)
+            for inline in inlined:
+                inline.finished = True
+                self._count(inline)
+
+    def names(self, fun: Any) -> bool:
+        return self.running and any(fun is target.fun for target in self.targets if target.jitted)
+
+    def judges(self, trace: Trace) -> bool:
+        return id(trace) in self._matched
+
+    def _count(self, trace: Trace) -> None:
+        self.record._traces.append(trace)
+        self._owners[trace.object_id] = self._owners[trace.name] = trace
+        for target in self.targets:
+            target.traced = target.traced or bool(target.codes.intersection(trace.codes)) or not target.codes
+        self.counting.add(trace, "traced")
+
+    def stage(
+        self,
+        stage: str,
+        seconds: float,
+        name: str,
+        fun: Any,
+        compiled: Trace | None,
+        function: Unwrapped | None,
+        frame: FrameType,
+    ) -> None:
+        if not self.running:
+            return
+        with self.lock:
+            owner = self._owners.get(name if fun is None else id(fun))
+            if owner is not None and fun is not None and owner.ref() is not fun:
+                owner = None  # the id of one that is gone
+            if owner is not None:
+                owner.seconds[stage] = owner.seconds.get(stage, 0.0) + seconds
+                owner.compiles += stage == "compile"
+            if stage != "compile" or not self.wants_compiles:
+                return
+            if compiled is None and owner is not None and fun is None:
+                compiled = _compile_by_name(owner, frame)
+            elif compiled is None or function is None or not self._matches(compiled, function, frame):
+                return
+            if compiled is not None:
+                self._count_compile(compiled, frame)
+
+    def loop_compiled(self, primitive: str, frame: FrameType) -> None:
+        """An eager control-flow function was compiled: it counts for that of its bodies that was traced last."""
+        if not self.running or not self.wants_compiles:
+            return
+        bodies = [unwrap(body).codes[-1:] for body in jax_internals.eager_bodies(frame)[1]]
+        with self.lock:
+            for trace in reversed(self.record):
+                if trace.codes and trace.codes[-1:] in bodies and trace.traced_for in CONTROL_FLOW[primitive]:
+                    self._count_compile(_compile_by_name(trace, frame), frame)
+                    return
+
+    def _count_compile(self, compiled: Trace, frame: FrameType) -> None:
+        self._set_test_site(compiled, frame)
+        self.record.compiles.append(compiled)
+        self.counting.add(compiled, "compiled")
+
+    def jit_switched(self, off: bool) -> None:
+        if off and self.running:
+            self._off_calls.start()
+
+    def lost(self, error: BaseException) -> None:
+        if len(self.problems) < 3:
+            self.problems.append(f"a trace could not be recorded ({type(error).__name__}: {error}).")
+
+    # -- calls
+
+    def _off_called(self, frame: FrameType) -> bool:
+        if self.running and jax_internals.jit_is_disabled() and jax_internals.running_trace(frame) is None:
+            self._note_disabled(frame)
+            return False
+        return True
+
+    def _note_disabled(self, frame: FrameType) -> None:
+        for target in self.targets:
+            if frame.f_code in target.codes:
+                target.called = True
+                if target.name not in self.disabled:
+                    self.disabled.append(target.name)
+
+    def _plain_called(self, frame: FrameType) -> bool:
+        if not self.running:
+            return False
+        for target in self.targets:
+            if frame.f_code in target.codes:
+                target.called = True
+        if jax_internals.jit_is_disabled():
+            self._note_disabled(frame)
+        running = jax_internals.running_trace(frame)
+        if isinstance(running, Trace) and id(running) not in self._matched:
+            with self.lock:
+                mine = self._inlined.setdefault(id(running), [])
+                if all(t.inline_of is not frame.f_code for t in mine):
+                    mine.append(recorder.inlined(frame, running))
+        if sys.version_info >= (3, 12):
+            return True
+        return any(not t.called for t in self.targets if not t.jitted)
+
+    # -- verdict
+
+    def raise_alert(self) -> None:
+        """Raise for the first group that went over its limit, with all its traces so far."""
+        self.judged = True
+        error = self.error(*self.counting.first_alert())
+        self.alerts.clear()
+        if threading.get_ident() != self._thread:
+            self.raised_elsewhere = error
+        raise error
+
+    def error(self, verb: str, group: list[Trace]) -> RetraceError:
+        options = self.options
+        error = RetraceError(
+            report.retraced(verb, group, self.counting.allowed(verb), options.per, options.info),
+            self.record,
+            report.everything(group, self._explaining),
+        )
+        site = group[-1].test_site
+        if site is not None:
+            error.line = site.line
+        return error
+
+    def judge(self) -> None:
+        """Raise or warn, once everything has been seen."""
+        self.judged = True
+        worst = self.counting.worst()
+        if worst is not None:
+            raise self.error(*worst)
+        names = " and ".join(t.name for t in self.targets) or "the block"
+        if self.disabled or (self._disabled_at_start and not len(self.record)):
+            raise RetraceError(report.disabled(" and ".join(self.disabled) or names, self.options.info), self.record)
+        if self.problems:
+            raise RetraceError(report.unjudged(names, self.problems, self.options.info), self.record)
+        self.judge_silence()
+
+    def judge_silence(self) -> None:
+        """A guard that saw nothing is not a passed test."""
+        if not self.targets:
+            if not len(self.record):
+                warnings.warn(JitcacheWarning(report.NOTHING_IN_BLOCK), stacklevel=3)
+            return
+        for target in self.targets:
+            if target.traced or (not target.jitted and len(self.record)):
+                continue
+            if not target.called:
+                warnings.warn(JitcacheWarning(report.never_called(target.name, target.jitted)), stacklevel=3)
+            elif target.jitted or report.jit_in_sight(target.function) or not jax_internals.announces_starts():
+                warnings.warn(JitcacheWarning(report.maybe_warm(target.name)), stacklevel=3)
+            else:
+                raise RetraceError(report.never_traced(target.name, self.options.info), self.record)
+
+
+def _compile_by_name(owner: Trace, frame: FrameType | None) -> Trace:
+    stage = "compile"
+    while frame is not None and is_machinery(frame.f_code.co_filename):
+        if "transpose" in frame.f_code.co_name:
+            stage = "transpose"
+        frame = frame.f_back
+    compiled = copy.copy(owner)
+    compiled.stage, compiled.seconds, compiled.test_site = stage, {}, None
+    compiled.call_site = site_of(frame) if frame is not None else None
+    return compiled
