@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_jitcache import jax_internals
-from pytest_jitcache.causes import Difference, compare, explain
+from pytest_jitcache.causes import CAUSES, Difference, compare, explain
 from pytest_jitcache.identity import is_jitted, nested_codes
 from pytest_jitcache.places import in_jax, is_library
 from pytest_jitcache.recorder import Trace
@@ -45,7 +45,7 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
         another = explain(also, earlier, last)[1]
         if another != fix:
             lines += _wrapped("     And then: ", another)
-    if per == "total" and differences[0].cause in ("shape", "dtype", "structure", "static value"):
+    if per == "total" and CAUSES[differences[0].cause].new_signature:
         lines.append('     If each signature may be traced once, use per="signature", the default.')
     return "\n".join(lines)
 
@@ -111,7 +111,7 @@ def _bare(function: str) -> str:
 def _differences(differences: Sequence[Difference]) -> list[str]:
     lines = []
     for difference in differences[:4]:
-        if difference.what and difference.cause not in ("function", "body", "rewrapped"):
+        if difference.what:
             lines.append(f"  differs: {difference.what}: {difference.before} before, {difference.after} now")
     more = len(differences) - 4
     return [*lines, f"  … {more} more differences"] if more > 0 else lines

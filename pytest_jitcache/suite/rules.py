@@ -9,16 +9,9 @@ import ast
 import functools
 from pathlib import Path
 
-from pytest_jitcache.causes import Difference
+from pytest_jitcache.causes import CAUSES, Difference
+from pytest_jitcache.causes.kinds import kind_of
 from pytest_jitcache.recorder import Trace
-
-_KINDS = {
-    "partial": "JIT102",
-    "bound method": "JIT104",
-    "function": "JIT103",
-    "nested function": "JIT103",
-    "lambda": "JIT101",
-}
 
 
 def rule(trace: Trace, difference: Difference) -> str | None:
@@ -42,14 +35,8 @@ def is_on(code: str) -> bool:
 
 def _codes(trace: Trace, difference: Difference) -> tuple[str, ...]:
     """The codes that a cause may have in the source, the likeliest first."""
-    if difference.cause == "body":
-        return ("JIT401",)
-    if difference.cause == "static made anew":
-        return ("JIT304",)
-    if difference.cause != "function":
-        return ()
-    outer = next((kind for kind in trace.kinds if kind != "jit"), "function")
-    return (_KINDS.get(outer, "JIT105"), "JIT106")
+    codes = CAUSES[difference.cause].codes
+    return (kind_of(trace).code, *codes) if difference.cause == "function" else codes
 
 
 class _Linted:

@@ -15,7 +15,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from pytest_jitcache import jax_internals
-from pytest_jitcache.causes import Difference, compare
+from pytest_jitcache.causes import CAUSES, Difference, compare
 from pytest_jitcache.identity import Unwrapped, unwrap
 from pytest_jitcache.places import is_library
 from pytest_jitcache.recorder import CONTROL_FLOW, Site, Trace, Watcher, recorder, site_of
@@ -319,7 +319,7 @@ class Session(Watcher):
                     if alive is not None and alive is not trace.ref():
                         continue
                     found = compare(other.trace, trace)
-                    if all(d.cause in ("function", "body", "rewrapped", "caches cleared") for d in found):
+                    if all(CAUSES[d.cause].made_anew for d in found):
                         record.wasted, record.difference = "run", found[0]
                         break
         earlier.append((self.nodeid, record))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_jitcache.causes import TRANSFORMS
+from pytest_jitcache.causes.kinds import TRANSFORMS
 from pytest_jitcache.places import show as show_path
 from pytest_jitcache.suite.options import Settings
 from pytest_jitcache.suite.rules import is_on
