@@ -20,17 +20,26 @@ class RetraceError(AssertionError):
         self.traces = traces
         self.verbosity = 0
         self.line = 0  # of the test, where one is to blame
+        self.place = ""  # of the call that was traced too often
         self._details = details
 
     def __str__(self) -> str:
         message = str(self.args[0]) if self.args else ""
         if self.verbosity < 0:
-            return message.partition("\n")[0]
+            return message.partition("\n")[0] + (f" at {self.place}" if self.place else "")
         return f"{message}\n\n{self._details}" if self.verbosity >= 2 and self._details else message
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Across processes the texts travel, the record does not: it refers to code of this one."""
-        return type(self), (*self.args[:1], None, self._details), {"verbosity": self.verbosity, "line": self.line}
+        seen = {"verbosity": self.verbosity, "line": self.line, "place": self.place}
+        return type(self), (*self.args[:1], None, self._details), seen
+
+    @property
+    def short(self) -> str:
+        """One line that begins with the cause and the place, for where a line is cut at its end."""
+        first = str(self.args[0]).partition("\n")[0] if self.args else ""
+        what, colon, cause = first.partition(": ")
+        return f"{cause} at {self.place}: {what}" if colon and self.place else first
 
 
 class JitcacheWarning(UserWarning):

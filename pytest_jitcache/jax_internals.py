@@ -364,6 +364,14 @@ def evict(fun: Any) -> None:
                     continue
 
 
+def may_be_warm(function: Any) -> bool:
+    """Whether calls of a jitted function may be in its cache; True for what is not made by `jax.jit`."""
+    try:
+        return bool(function._cache_size())
+    except Exception:
+        return True
+
+
 # --- the wrap form --------------------------------------------------------------------------------------------------
 
 

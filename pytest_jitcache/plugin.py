@@ -71,14 +71,23 @@ def _load(config: pytest.Config) -> Any:
 
     guard.watch.explain = config.get_verbosity() >= 2
 
-    if _keep not in guard.created:
-        guard.created.append(_keep)
+    if _Tests not in guard.holders:
+        guard.holders.append(_Tests)
     return guard
 
 
-def _keep(one: traced_once) -> None:
-    here = _made[-1]
-    (here.fixtures[-1] if here.fixtures else here.test).append(one)
+class _Tests:
+    """Keeps what the test, or the fixture that is being set up, has made."""
+
+    @staticmethod
+    def keep(one: traced_once) -> None:
+        here = _made[-1]
+        (here.fixtures[-1] if here.fixtures else here.test).append(one)
+
+    @staticmethod
+    def let_go(one: traced_once) -> None:
+        for made in (_made[-1].test, *_made[-1].fixtures):
+            made[:] = [other for other in made if other is not one]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -144,7 +153,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
-    """`-q` shows the first line of a verdict, `-vv` all that is known; JUnit and the short summary the first line."""
+    """`-q` shows the first line of a verdict, `-vv` all that is known; JUnit and the short summary one line, cause first."""
     error = call.excinfo.value if call.excinfo is not None else None
     if not isinstance(error, RetraceError):
         return (yield)
@@ -152,7 +161,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: Any = yield
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
-        crash.message = crash.message.partition("\n")[0]
+        crash.message = error.short
     return report
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
-import os
 import textwrap
-import types
 from collections.abc import Sequence
-from typing import Any
 
 from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import CAUSES, Difference, compare, explain
-from pytest_jitcache.identity import is_jitted, nested_codes
-from pytest_jitcache.places import in_jax, is_library
+from pytest_jitcache.errors import RetraceError
 from pytest_jitcache.recorder import Trace
 
 NOTHING_IN_BLOCK = (
@@ -50,20 +45,30 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
     return "\n".join(lines)
 
 
+def blame(error: RetraceError, last: Trace) -> RetraceError:
+    """Let a failure point at the call that made the last trace, and at the test's own line that led there."""
+    if last.test_site is not None:
+        error.line = last.test_site.line
+    site = last.call_site or last.test_site
+    if site is not None:
+        error.place = str(site)
+    return error
+
+
 def _wrapped(label: str, text: str) -> list[str]:
     indent = " " * len(label)
     return textwrap.wrap(label + text, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def nearest(group: Sequence[Trace], verb: str) -> tuple[Trace, list[Difference]]:
-    """The earlier trace that differs least from the last one, and the differences."""
+    """The earlier trace that differs least from the last one, and the differences. One alone is not warm."""
     *earlier, last = group
     best: tuple[Trace, list[Difference]] | None = None
     for candidate in reversed(earlier[-8:]):
         found = compare(candidate, last, verb == "compiled")
         if best is None or len(found) < len(best[1]):
             best = candidate, found
-    return best if best is not None else (last, [Difference("unknown")])
+    return best if best is not None else (last, [Difference("not warm")])
 
 
 def _what(trace: Trace) -> str:
@@ -187,70 +192,3 @@ def maybe_warm(name: str) -> str:
 
 def _join(first: str, why: str, fix: str, info: str | None) -> str:
     return "\n".join([first, "", *([info, ""] if info else []), *_wrapped("why: ", why), *_wrapped("fix: ", fix)])
-
-
-# --- is there a jit in it? --------------------------------------------------------------------------------------------
-
-_MAKERS = {
-    "jit",
-    "pmap",
-    "pjit",
-    "filter_jit",
-    "filter_pmap",
-    "scan",
-    "while_loop",
-    "fori_loop",
-    "cond",
-    "switch",
-    "map",
-    "shard_map",
-}
-
-
-def jit_in_sight(function: Any, depth: int = 0, seen: set[int] | None = None) -> bool:
-    """Whether a plain function may reach a jitted one: by its globals, its closure, its instance, or what it calls."""
-    seen = set() if seen is None else seen
-    if id(function) in seen or depth > 6:
-        return False
-    seen.add(id(function))
-    if is_jitted(function):
-        return not in_jax(_file(function))
-    if isinstance(function, types.MethodType):
-        if any(
-            jit_in_sight(v, depth + 1, seen) for v in getattr(function.__self__, "__dict__", {}).values() if callable(v)
-        ):
-            return True
-        return jit_in_sight(function.__func__, depth + 1, seen)
-    inner = getattr(function, "func", None) or getattr(function, "__wrapped__", None)
-    if inner is not None and inner is not function and jit_in_sight(inner, depth + 1, seen):
-        return True
-    code = getattr(function, "__code__", None)
-    if code is None:
-        call = getattr(type(function), "__call__", None)  # noqa: B004
-        return isinstance(call, types.FunctionType) and jit_in_sight(call, depth + 1, seen)
-    if is_library(code.co_filename) and depth:
-        return False
-    for current in [code, *nested_codes(code)]:
-        for name in current.co_names:
-            value = getattr(function, "__globals__", {}).get(name, getattr(builtins, name, None))
-            if name in _MAKERS and (value is None or _of_jax(value)):
-                return True
-            if value is not None and callable(value) and jit_in_sight(value, depth + 1, seen):
-                return True
-    for cell in getattr(function, "__closure__", None) or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            continue
-        if callable(value) and jit_in_sight(value, depth + 1, seen):
-            return True
-    return False
-
-
-def _of_jax(value: Any) -> bool:
-    return str(getattr(value, "__module__", "")).split(".")[0] in ("jax", "equinox", "flax")
-
-
-def _file(function: Any) -> str:
-    code = getattr(getattr(function, "__wrapped__", None), "__code__", None)
-    return os.path.abspath(code.co_filename) if code is not None else ""

@@ -62,7 +62,8 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         not same_object and (earlier.object_id != later.object_id or earlier.ref() is None) and bool(later.layers)
     )
     if new_object:
-        found.append(Difference("function" if later.traced_for in _CALLS else "body"))
+        kept = earlier.ref() is not None and earlier.slot != later.slot
+        found.append(Difference("kept" if kept else "function" if later.traced_for in _CALLS else "body"))
     if settings and any(d.cause == "dtype" and "x64" in s.what for s in settings for d in arguments):
         found += settings
         settings = []

@@ -65,6 +65,30 @@ with traced_once():
         made_anew=True,
         codes=("JIT106",),
     ),
+    "kept": Cause(
+        "made anew and kept",
+        'functions from one place in the source, with `per="definition"`: whether the earlier ones are alive',
+        "Another `{name}` from {place} is alive still. What makes one on each call and keeps it (a list that grows, a registry, "
+        "a cache whose key is a new object each time) never finds the trace of the last, and frees none.",
+        "Make `{name}` once for each value that it needs, under a key that is equal each time, and use that one; pass what "
+        "changes from call to call as an argument.",
+        """
+made = []
+
+
+def scaled(x):
+    made.append(jax.jit(lambda v: v * 2.0))
+    return made[-1](x)
+
+
+with traced_once(per="definition"):
+    scaled(X)
+    scaled(X)
+""",
+        argument=False,
+        made_anew=True,
+        codes=("JIT192",),
+    ),
     "body": Cause(
         "new function object",
         "the body of an eager loop or branch: which object it is",
@@ -391,6 +415,22 @@ with traced_once(step):
 """,
         argument=False,
         made_anew=True,
+    ),
+    "not warm": Cause(
+        "not warm for this call",
+        "nothing: it is the first, where none is allowed",
+        "Nothing may be traced or compiled where this guard watches: all that is called there has to be warm, that is, to "
+        "have been called before with the same signature. This call was the first of its signature since `{name}` was made "
+        "or its caches were cleared.",
+        "Call `{name}` with the same shapes, dtypes and static values before the guard begins; if that was done, what it is "
+        "called with varies, so pad it to one shape.",
+        """
+step = jax.jit(lambda x: x + 1)
+step(X)
+with traced_once(step, max_traces=0):
+    step(X[:1])
+""",
+        argument=False,
     ),
     "unknown": Cause(
         "cause unknown",

@@ -20,6 +20,7 @@ def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, 
     kind_why, kind_fix = made_anew(later)
     words = {
         "name": later.name,
+        "place": later.place,
         "what": difference.what,
         "before": difference.before,
         "after": difference.after,

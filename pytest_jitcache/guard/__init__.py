@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pytest_jitcache.guard import watch
-from pytest_jitcache.guard.forms import created, traced_once
+from pytest_jitcache.guard.forms import holders, traced_once
 from pytest_jitcache.guard.options import NAMES, Options, Per
 from pytest_jitcache.guard.record import TraceRecord
 from pytest_jitcache.guard.watch import Guard
 
-__all__ = ["NAMES", "Guard", "Options", "Per", "TraceRecord", "created", "traced_once", "watch"]
+__all__ = ["NAMES", "Guard", "Options", "Per", "TraceRecord", "holders", "traced_once", "watch"]

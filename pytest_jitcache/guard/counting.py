@@ -11,7 +11,7 @@ from pytest_jitcache.recorder import Trace
 
 
 class Counting:
-    """Counts the traces and the compiles of each function apart, and of each of its signatures if a guard asks so.
+    """Counts the traces and the compiles of each function apart, or of all that one place makes; and of each signature apart.
 
     Attributes:
         alerts: the groups that went over their limit, each as soon as it did: "traced" or "compiled", and the group.
@@ -29,8 +29,10 @@ class Counting:
         self._groups: dict[str, dict[object, list[Trace]]] = {"traced": {}, "compiled": {}}
         self._clears: dict[CodeType, int] = {}
 
-    def allowed(self, verb: str) -> int:
-        return self._allowed[verb] or 0
+    def allowed(self, verb: str, group: list[Trace]) -> int:
+        """How many there may be in a group: after another guard has cleared a cache, one at the least."""
+        cleared = any(code in self._clears for code in group[-1].codes)
+        return max(self._allowed[verb] or 0, 1 if cleared else 0)
 
     def cleared(self, codes: frozenset[CodeType]) -> None:
         """The caches of these functions have been cleared: the next trace of one starts a new count."""
@@ -41,12 +43,12 @@ class Counting:
         """Count a trace ("traced") or a compile ("compiled")."""
         which = self._which(trace)
         keys: list[object] = [None] if self._per == "total" else [trace.signature.key]
-        if self._per == "signature" and trace.signature.default_key != trace.signature.key:
+        if self._per != "total" and trace.signature.default_key != trace.signature.key:
             keys.append(trace.signature.default_key)
         for key in keys:
             group = self._groups[verb].setdefault((which, key), [])
             group.append(trace)
-            if len(group) > self.allowed(verb):
+            if len(group) > self.allowed(verb, group):
                 trace.cause = report.nearest(group, verb)[1][0].title
                 self.alerts.append((verb, group))
 
@@ -60,7 +62,7 @@ class Counting:
         for verb, groups in self._groups.items():
             if self._allowed[verb] is None:
                 continue
-            over = [group for group in _across_threads(groups) if len(group) > self.allowed(verb)]
+            over = [group for group in _across_threads(groups) if len(group) > self.allowed(verb, group)]
             if over:
                 return verb, max(_outermost(over), key=len)
         return None
@@ -68,7 +70,8 @@ class Counting:
     def _which(self, trace: Trace) -> object:
         """Which function it is a trace of."""
         clears = tuple(self._clears.get(code, 0) for code in trace.codes)
-        which: object = (trace.cache, trace.stage == "transpose", clears)
+        cache = trace.cache if self._per != "definition" else (trace.layers, trace.traced_for, trace.filtered)
+        which: object = (cache, trace.stage == "transpose", clears)
         outer = trace.around if trace.inline_of is None else trace.inside
         if outer is not None and (trace.inline_of is not None or self._made_inside(trace)):
             which = (which, self._which(outer), outer.signature.key)

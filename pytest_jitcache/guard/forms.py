@@ -6,14 +6,13 @@ import functools
 import inspect
 import sys
 import types
-import warnings
 import weakref
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_jitcache import jax_internals, report
-from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.errors import RetraceError
 from pytest_jitcache.guard.options import Options, Per
 from pytest_jitcache.guard.record import TraceRecord
 from pytest_jitcache.guard.watch import Guard
@@ -38,9 +37,11 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
     Args:
         *functions: jitted functions, which start cold, or plain ones, for which everything counts that is traced while
             they run. None at all (block form): everything that is traced in the block.
-        max_traces: how many traces are allowed, at least 1.
-        per: "signature" counts each signature apart, "total" counts all signatures of a function together.
-        max_compiles: how many XLA compiles are allowed, counted by the same `per`. None: any number.
+        max_traces: how many traces are allowed. 0: nothing may be traced while it watches; functions named then stay warm.
+        per: "signature" counts each signature apart, "total" counts all signatures of a function together, "definition"
+            counts all functions together that one place in the source makes, each signature apart: what is made anew on
+            each call and kept is traced each time, too.
+        max_compiles: how many XLA compiles are allowed, counted by the same `per`. None: any number. 0: as for max_traces.
         info: text to show in the failure.
 
     Raises:
@@ -67,6 +68,7 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
     ) -> traced_once:
         options = Options(max_traces, per, max_compiles, info)
         guard = Guard(functions, options)
+        guard.open(_users_frame())
 
         def become(judged: Callable[..., Any]) -> None:
             one = wrap()
@@ -81,14 +83,16 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
         self._block = False
         if len(functions) == 1:
             functools.update_wrapper(self, functions[0], updated=())
-        for listener in created:
-            listener(self)
+        for holder in holders:
+            holder.keep(self)
         return self
 
     def __enter__(self) -> TraceRecord:
         if self._guard.running or self._guard.judged:
-            self._guard = Guard(self._functions, self._options)
+            self._guard = Guard(self._functions, self._options)  # a block of its own
         self._block = True
+        for holder in holders:
+            holder.let_go(self)
         self._guard.start(sys._getframe(1))
         return self._guard.record
 
@@ -131,7 +135,7 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
         if not guard.running and not guard.judged:  # neither entered nor called
             guard.judged = True
             for target in guard.targets:
-                warnings.warn(JitcacheWarning(report.never_called(target.name, target.jitted)), stacklevel=2)
+                guard.warn(report.never_called(target.name, target.jitted))
             return
         guard.stop()
         elsewhere = guard.raised_elsewhere
@@ -140,6 +144,14 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
             raise elsewhere
         if not guard.judged:
             guard.judge()
+
+
+def _users_frame() -> FrameType | None:
+    """The innermost frame that is not ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
+        frame = frame.f_back
+    return frame
 
 
 def _wrapped(guard: Guard, functions: tuple[Any, ...], become: Callable[[Any], None]) -> Callable[..., Any]:
@@ -153,10 +165,7 @@ def _wrapped(guard: Guard, functions: tuple[Any, ...], become: Callable[[Any], N
             raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(functions)}.")
         with guard.lock:  # threads may race for the first call
             if judged is None:
-                caller: FrameType | None = sys._getframe(1)
-                while caller is not None and caller.f_code.co_filename.startswith(OURS):
-                    caller = caller.f_back
-                guard.start(caller)
+                guard.start(_users_frame())
                 judged = _judged(guard, functions[0])
                 become(judged)
         return judged(*args, **kwargs)
@@ -221,4 +230,12 @@ def _was_lost(error: RetraceError) -> bool:
 traced_once.__new__.__qualname__ = "assert_traced_once"  # the name that Python's own errors about arguments give
 
 
-created: list[Callable[[traced_once], None]] = []
+class Holder(Protocol):
+    """Who keeps wraps until they can be judged: a test. A block judges itself, and must keep no function alive."""
+
+    def keep(self, one: traced_once) -> None: ...
+
+    def let_go(self, one: traced_once) -> None: ...
+
+
+holders: list[Holder] = []

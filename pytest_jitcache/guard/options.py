@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_args
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
-Per = Literal["signature", "total"]
+Per = Literal["signature", "total", "definition"]
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,15 @@ class Options:
         _check_limit("max_traces", self.max_traces)
         if self.max_compiles is not None:
             _check_limit("max_compiles", self.max_compiles)
-        if self.per not in ("signature", "total"):
-            raise ValueError(f"per must be 'signature' or 'total', got {self.per!r}.")
+        if self.per not in get_args(Per):
+            raise ValueError(f"per must be 'signature', 'total' or 'definition', got {self.per!r}.")
         if self.info is not None and not isinstance(self.info, str):
             raise TypeError(f"info must be a string, got {type(self.info).__name__}.")
+
+    @property
+    def warm(self) -> bool:
+        """Whether the functions stay warm: where nothing may be traced (compiled), that is what is to be shown."""
+        return self.max_traces == 0 or self.max_compiles == 0
 
 
 NAMES = tuple(option.name for option in fields(Options))
@@ -39,5 +44,5 @@ NAMES = tuple(option.name for option in fields(Options))
 def _check_limit(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int, got {type(value).__name__} ({value!r}).")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}.")
+    if value < 0:
+        raise ValueError(f"{name} must be at least 0, got {value}.")

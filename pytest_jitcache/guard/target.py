@@ -28,6 +28,7 @@ class Target:
     under: tuple[Any, ...]  # everything under the jit, from the outside in
     called: bool = False
     traced: bool = False
+    may_jit: bool = False  # a plain one that was called: a jitted function is in sight
 
     def matches(self, function: Unwrapped) -> bool:
         """Whether a traced callable is this function, or is wrapped around it."""
@@ -37,11 +38,12 @@ class Target:
             return True
         return not self.jitted and bool(self.codes.intersection(function.codes))
 
-    def clear(self) -> None:
-        """Make a jitted function start cold, with everything that it is wrapped around."""
+    def clear(self) -> bool:
+        """Make a jitted function start cold, with everything that it is wrapped around. Returns whether it was warm."""
         import jax
 
         function = self.function
+        warm = jax_internals.may_be_warm(function)
         for one in (
             function,
             getattr(function, "jitted_fn", None),
@@ -57,6 +59,7 @@ class Target:
                     jax_internals.evict(one)
             except Exception:
                 continue
+        return warm
 
 
 def _instead(value: object) -> str:

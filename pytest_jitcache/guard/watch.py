@@ -19,6 +19,7 @@ from pytest_jitcache.guard.target import Target, target_of
 from pytest_jitcache.identity import Unwrapped, unwrap
 from pytest_jitcache.places import is_machinery
 from pytest_jitcache.recorder import CONTROL_FLOW, Trace, Watcher, recorder, site_of
+from pytest_jitcache.sight import jit_in_sight
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
@@ -44,6 +45,8 @@ class Guard(Watcher):
         self._matched: dict[int, Trace] = {}  # running; the value keeps the id from being used again
         self._owners: dict[object, Trace] = {}  # the last trace of a function, by its id and by its name
         self._inlined: dict[int, list[Trace]] = {}
+        self.opened = ("<unknown>", 0)  # the file and the line of the user's at which it began
+        self._registry: dict[Any, Any] = {}  # of the warnings that the user's module has given
         self._home: CodeType | None = None
         self._thread = threading.get_ident()
         self.raised_elsewhere: RetraceError | None = None
@@ -67,14 +70,15 @@ class Guard(Watcher):
             home: its code, where it does not run yet.
         """
         self._home = caller.f_code if caller is not None else home
+        self.open(caller, home)
         self.running = True
         for target in self.targets:
-            if target.jitted:
-                target.clear()
+            if target.jitted and not self.options.warm:
+                warm = target.clear()
                 recorder.forget(target.codes)
                 for other in list(_active):
                     if other is not self:
-                        other.cleared(target)
+                        other.cleared(target, warm)
         recorder.watch(self)
         _active.add(self)
         if explain:
@@ -84,6 +88,16 @@ class Guard(Watcher):
         self._plain_calls.start()
         if self._disabled_at_start:
             self._off_calls.start()
+
+    def open(self, frame: FrameType | None, home: CodeType | None = None) -> None:
+        """Remember the user's line at which this guard begins; the first one that is given holds."""
+        if self.opened[1]:
+            return
+        if frame is not None:
+            self.opened = (frame.f_code.co_filename, frame.f_lineno)
+            self._registry = frame.f_globals.setdefault("__warningregistry__", {})
+        elif home is not None:
+            self.opened = (home.co_filename, home.co_firstlineno)
 
     def stop(self) -> None:
         if not self.running:
@@ -105,10 +119,11 @@ class Guard(Watcher):
         recorder.unwatch(self)
         _active.discard(self)
 
-    def cleared(self, target: Target) -> None:
-        """Another guard has cleared the cache of a function: the next trace of it starts a new count here."""
+    def cleared(self, target: Target, warm: bool) -> None:
+        """Another guard has cleared the cache of a function: if there was something in it, the next trace is not charged."""
         with self.lock:
-            self.counting.cleared(target.codes)
+            if warm or any(trace.ref() is target.fun for trace in self.record):
+                self.counting.cleared(target.codes)
 
     # -- events
 
@@ -225,8 +240,13 @@ class Guard(Watcher):
         self.counting.add(compiled, "compiled")
 
     def jit_switched(self, off: bool) -> None:
-        if off and self.running:
-            self._off_calls.start()
+        if not (off and self.running):
+            return
+        self._off_calls.start()
+        if not self.targets:
+            self.disabled = ["the block"]
+        for code in self._codes_on_stack(sys._getframe(1)):
+            self._note_disabled(code)
 
     def lost(self, error: BaseException) -> None:
         if len(self.problems) < 3:
@@ -236,13 +256,13 @@ class Guard(Watcher):
 
     def _off_called(self, frame: FrameType) -> bool:
         if self.running and jax_internals.jit_is_disabled() and jax_internals.running_trace(frame) is None:
-            self._note_disabled(frame)
+            self._note_disabled(frame.f_code)
             return False
         return True
 
-    def _note_disabled(self, frame: FrameType) -> None:
+    def _note_disabled(self, code: CodeType) -> None:
         for target in self.targets:
-            if frame.f_code in target.codes:
+            if code in target.codes:
                 target.called = True
                 if target.name not in self.disabled:
                     self.disabled.append(target.name)
@@ -251,10 +271,11 @@ class Guard(Watcher):
         if not self.running:
             return False
         for target in self.targets:
-            if frame.f_code in target.codes:
+            if frame.f_code in target.codes and not target.called:
                 target.called = True
+                target.may_jit = jit_in_sight(target.function, frame.f_locals.values())
         if jax_internals.jit_is_disabled():
-            self._note_disabled(frame)
+            self._note_disabled(frame.f_code)
         running = jax_internals.running_trace(frame)
         if isinstance(running, Trace) and id(running) not in self._matched:
             with self.lock:
@@ -279,14 +300,11 @@ class Guard(Watcher):
     def error(self, verb: str, group: list[Trace]) -> RetraceError:
         options = self.options
         error = RetraceError(
-            report.retraced(verb, group, self.counting.allowed(verb), options.per, options.info),
+            report.retraced(verb, group, self.counting.allowed(verb, group), options.per, options.info),
             self.record,
             report.everything(group, self._explaining),
         )
-        site = group[-1].test_site
-        if site is not None:
-            error.line = site.line
-        return error
+        return report.blame(error, group[-1])
 
     def judge(self) -> None:
         """Raise or warn, once everything has been seen."""
@@ -301,19 +319,27 @@ class Guard(Watcher):
             raise RetraceError(report.unjudged(names, self.problems, self.options.info), self.record)
         self.judge_silence()
 
+    def warn(self, text: str) -> None:
+        """Warn at the user's line: where the block begins, the wrap was made or the marked test stands."""
+        warnings.warn_explicit(JitcacheWarning(text), None, *self.opened, registry=self._registry)
+
     def judge_silence(self) -> None:
         """A guard that saw nothing is not a passed test."""
         if not self.targets:
-            if not len(self.record):
-                warnings.warn(JitcacheWarning(report.NOTHING_IN_BLOCK), stacklevel=3)
+            if not len(self.record) and not self.options.warm:
+                self.warn(report.NOTHING_IN_BLOCK)
             return
         for target in self.targets:
             if target.traced or (not target.jitted and len(self.record)):
                 continue
+            if self.options.warm and (target.called or target.jitted):
+                continue  # as it should be; a warm call of a jitted function can't be seen
             if not target.called:
-                warnings.warn(JitcacheWarning(report.never_called(target.name, target.jitted)), stacklevel=3)
-            elif target.jitted or report.jit_in_sight(target.function) or not jax_internals.announces_starts():
-                warnings.warn(JitcacheWarning(report.maybe_warm(target.name)), stacklevel=3)
+                self.warn(report.never_called(target.name, target.jitted))
+            elif (
+                target.jitted or target.may_jit or jit_in_sight(target.function) or not jax_internals.announces_starts()
+            ):
+                self.warn(report.maybe_warm(target.name))
             else:
                 raise RetraceError(report.never_traced(target.name, self.options.info), self.record)
 

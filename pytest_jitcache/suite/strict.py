@@ -56,11 +56,7 @@ def error(found: Sequence[Group], explained: bool = False) -> RetraceError:
     function = worst[-1].function
     name = f"{function.module}.{function.qualname}".replace(".<locals>", "")
     text += f"\nIf this is meant: @pytest.mark.{MARK}(reason=...) on the test, or `{name}` in the ini option {MARK}."
-    result = RetraceError(text, traces, report.everything(traces, explained))
-    site = traces[-1].test_site
-    if site is not None:
-        result.line = site.line
-    return result
+    return report.blame(RetraceError(text, traces, report.everything(traces, explained)), traces[-1])
 
 
 def reason(item: pytest.Item) -> str | None:

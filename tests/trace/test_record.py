@@ -126,7 +126,7 @@ def test_the_error_crosses_processes_with_its_texts():
 
 def test_a_wrap_of_a_plain_function_that_is_dropped_leaves_nothing_behind(monkeypatch):
     # as outside pytest, which keeps it to the end of the test
-    monkeypatch.setattr("pytest_jitcache.guard.forms.created", [])
+    monkeypatch.setattr("pytest_jitcache.guard.forms.holders", [])
 
     def epoch():
         return step(X)
@@ -192,13 +192,13 @@ def test_an_exception_in_the_block_wins():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"max_traces": 0}, ValueError, "max_traces must be at least 1, got 0"),
-        ({"max_traces": -1}, ValueError, "max_traces must be at least 1, got -1"),
+        ({"max_traces": -3}, ValueError, "max_traces must be at least 0, got -3"),
+        ({"max_traces": -1}, ValueError, "max_traces must be at least 0, got -1"),
         ({"max_traces": 1.5}, TypeError, "max_traces must be an int, got float"),
         ({"max_traces": True}, TypeError, "max_traces must be an int, got bool"),
         ({"max_compiles": "2"}, TypeError, "max_compiles must be an int, got str"),
-        ({"max_compiles": 0}, ValueError, "max_compiles must be at least 1, got 0"),
-        ({"per": "call"}, ValueError, "per must be 'signature' or 'total', got 'call'"),
+        ({"max_compiles": -1}, ValueError, "max_compiles must be at least 0, got -1"),
+        ({"per": "call"}, ValueError, "per must be 'signature', 'total' or 'definition', got 'call'"),
         ({"info": 3}, TypeError, "info must be a string, got int"),
     ],
 )
