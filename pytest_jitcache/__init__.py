@@ -8,13 +8,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.fixture import AssertTracedOnce
 
 if TYPE_CHECKING:
     from pytest_jitcache.guard import TraceRecord, traced_once
     from pytest_jitcache.recorder import Site, Trace
     from pytest_jitcache.signature import Signature
 
-__all__ = ["JitcacheWarning", "RetraceError", "Signature", "Site", "Trace", "TraceRecord", "traced_once"]
+__all__ = [
+    "AssertTracedOnce",
+    "JitcacheWarning",
+    "RetraceError",
+    "Signature",
+    "Site",
+    "Trace",
+    "TraceRecord",
+    "traced_once",
+]
 
 _LAZY = {
     "Signature": "pytest_jitcache.signature",

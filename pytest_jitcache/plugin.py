@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.fixture import AssertTracedOnce
 from pytest_jitcache.suite import options
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ class _Made:
     """The guards that a test has made, and those of the fixtures of a wider scope that are being set up for it."""
 
     def __init__(self) -> None:
-        self.test: list[traced_once] = []
-        self.fixtures: list[list[traced_once]] = []
+        self.test: list[traced_once[..., Any]] = []
+        self.fixtures: list[list[traced_once[..., Any]]] = []
 
 
 _made = [_Made()]  # the last is of the test that runs; a test may run pytest itself, and so tests inside it
@@ -56,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def assert_traced_once(pytestconfig: pytest.Config) -> Callable[..., traced_once]:
+def assert_traced_once(pytestconfig: pytest.Config) -> AssertTracedOnce:
     """Assert that functions are traced at most once for each signature.
 
     `step = assert_traced_once(train_step)` wraps a function and judges at the call that retraces;
@@ -80,12 +81,12 @@ class _Tests:
     """Keeps what the test, or the fixture that is being set up, has made."""
 
     @staticmethod
-    def keep(one: traced_once) -> None:
+    def keep(one: traced_once[..., Any]) -> None:
         here = _made[-1]
         (here.fixtures[-1] if here.fixtures else here.test).append(one)
 
     @staticmethod
-    def let_go(one: traced_once) -> None:
+    def let_go(one: traced_once[..., Any]) -> None:
         for made in (_made[-1].test, *_made[-1].fixtures):
             made[:] = [other for other in made if other is not one]
 
@@ -104,7 +105,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
     """A guard that a fixture of a wider scope makes lives as long as that fixture does."""
     if fixturedef.scope == "function" or fixturedef.argname == "assert_traced_once":
         return (yield)
-    made: list[traced_once] = []
+    made: list[traced_once[..., Any]] = []
     here = _made[-1]
     here.fixtures.append(made)
     try:

@@ -28,7 +28,7 @@ CONTROL_FLOW = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A line of source."""
+    """A line of source: `filename`, `line` and the qualified name of the `function` that it is in."""
 
     filename: str
     line: int
@@ -43,7 +43,10 @@ class Trace:
     """One trace: one run of a function's body with tracers. Keeps no array, no tracer and no frame alive.
 
     Attributes:
-        name: the function's `__name__`; `qualname`, `filename` and `line` say where it is defined (line 0: unknown).
+        name: the function's `__name__`.
+        qualname: its qualified name.
+        filename: of the file that defines it.
+        line: of its definition; 0 where it is not known.
         traced_for: "jit", or what else asked for it: "scan", "cond", "while_body", "checkpoint / remat", ...
         kinds: what the traced callable is, from the outside in: ("grad", "function"), ("partial", "lambda"), ...
         signature: the abstract arguments, bound to parameters.
@@ -55,6 +58,25 @@ class Trace:
         inside: the trace in which this one happened, if it was inlined there.
         cause: why this was traced again, once a guard has found out.
         words: what JAX itself says of the cache miss (`jax_explain_cache_misses`), where a guard has asked for it.
+        stage: "trace"; in `TraceRecord.compiles` "compile", or "transpose" for the compile of a backward pass.
+        finished: whether it ended without an exception.
+        number: of the trace in this process, in the order in which traces began.
+        settings: JAX's settings that are part of the key of its trace cache, and their values.
+        options: what else was given to `jax.jit`, and its values.
+
+    What tells functions apart, for those who compare traces:
+
+    Attributes:
+        layers: the code and the bound values of each layer of the traced callable: equal for what one place makes.
+        slot: which of the living functions of these layers it is; that of a dead one goes to the next.
+        codes: the code of each layer that has one, from the outside in.
+        epoch: another object after `jax.clear_caches()`.
+        ref: gives the function under the jit, or None once it is gone.
+        object_id: its `id`.
+        wrapper: gives what JAX's cache goes by, if it is another object.
+        body: whether the user's own code ran in it directly, and not in a trace inside it.
+        filtered: whether what is no array was static, as in `eqx.filter_jit`.
+        inline_of: the code of a plain function that ran inside another trace, whose record this is.
     """
 
     name: str
@@ -71,7 +93,7 @@ class Trace:
     seconds: dict[str, float] = field(default_factory=dict)
     compiles: int = 0
     cause: str | None = None
-    words: str = ""  # JAX's own about it, where they were asked for
+    words: str = ""
     stage: str = "trace"
     finished: bool = False
     number: int = 0
@@ -84,8 +106,8 @@ class Trace:
     ref: Callable[[], Any] = field(default=lambda: None, repr=False)
     object_id: int = 0
     wrapper: Callable[[], Any] = field(default=lambda: None, repr=False)
-    body: bool = True  # user code ran in it, directly
-    filtered: bool = False  # by an `eqx.filter_jit`
+    body: bool = True
+    filtered: bool = False
     inline_of: CodeType | None = None
 
     @property

@@ -326,7 +326,14 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """The abstract signature of one call."""
+    """The abstract signature of one call.
+
+    Attributes:
+        arguments: one for each parameter, in their order.
+        known: whether the arguments could be seen at all.
+        key: equal for equal signatures, hashable.
+        default_key: the same, where a default that is spelled out counts as omitted.
+    """
 
     arguments: tuple[Argument, ...]
     known: bool = True

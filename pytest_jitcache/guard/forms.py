@@ -9,7 +9,7 @@ import types
 import weakref
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pytest_jitcache import jax_internals, report
 from pytest_jitcache.errors import RetraceError
@@ -21,7 +21,24 @@ from pytest_jitcache.places import OURS
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
 
-class traced_once(functools.partial):  # type: ignore[type-arg]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from pytest_jitcache.guard.options import Keywords
+
+    class Partial(functools.partial[R], Generic[P, R]):
+        """A partial that binds nothing, and so is called as its function is."""
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+else:
+    Partial = functools.partial
+
+
+class traced_once(Partial[P, R]):
     """Assert that functions are traced at most once for each signature.
 
     Two forms. Wrapped, it is judged at the call that retraces::
@@ -58,14 +75,21 @@ class traced_once(functools.partial):  # type: ignore[type-arg]
     _options: Options
     _block: bool
 
-    def __new__(  # noqa: PYI034 - typing.Self needs Python 3.11
+    if TYPE_CHECKING:
+
+        @overload
+        def __new__(cls, function: Callable[P, R], /, **options: Unpack[Keywords]) -> traced_once[P, R]: ...
+        @overload
+        def __new__(cls, /, *functions: Callable[..., Any], **options: Unpack[Keywords]) -> traced_once[..., Any]: ...
+
+    def __new__(
         cls,
         *functions: Callable[..., Any],
         max_traces: int = 1,
         per: Per = "signature",
         max_compiles: int | None = None,
         info: str | None = None,
-    ) -> traced_once:
+    ) -> traced_once[Any, Any]:
         options = Options(max_traces, per, max_compiles, info)
         guard = Guard(functions, options)
         guard.open(_users_frame())
@@ -233,9 +257,9 @@ traced_once.__new__.__qualname__ = "assert_traced_once"  # the name that Python'
 class Holder(Protocol):
     """Who keeps wraps until they can be judged: a test. A block judges itself, and must keep no function alive."""
 
-    def keep(self, one: traced_once) -> None: ...
+    def keep(self, one: traced_once[..., Any]) -> None: ...
 
-    def let_go(self, one: traced_once) -> None: ...
+    def let_go(self, one: traced_once[..., Any]) -> None: ...
 
 
 holders: list[Holder] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
 
@@ -36,6 +36,15 @@ class Options:
     def warm(self) -> bool:
         """Whether the functions stay warm: where nothing may be traced (compiled), that is what is to be shown."""
         return self.max_traces == 0 or self.max_compiles == 0
+
+
+class Keywords(TypedDict, total=False):
+    """The same options as keyword arguments, for type checkers."""
+
+    max_traces: int
+    per: Per
+    max_compiles: int | None
+    info: str | None
 
 
 NAMES = tuple(option.name for option in fields(Options))
