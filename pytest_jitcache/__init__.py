@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.errors import JitcacheWarning, RetraceError, StaleValueError
 from pytest_jitcache.fixture import AssertTracedOnce
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = [
     "RetraceError",
     "Signature",
     "Site",
+    "StaleValueError",
     "Trace",
     "TraceRecord",
     "traced_once",

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 
-class RetraceError(AssertionError):
-    """A guarded function was traced or compiled more often than allowed, or the guard could not judge it.
+class GuardError(AssertionError):
+    """What a guard found.
 
     Attributes:
         traces: the record of the guard that raised, readable like the `traces` of the block form.
         verbosity: how much `str` gives: below 0 the first line, from 2 on everything. Set by pytest for its report.
     """
-
-    __module__ = "pytest_jitcache"  # where it is imported from, and so how a failure names it
 
     def __init__(self, message: str, traces: object = None, details: str = "") -> None:
         super().__init__(message)
@@ -40,6 +38,18 @@ class RetraceError(AssertionError):
         first = str(self.args[0]).partition("\n")[0] if self.args else ""
         what, colon, cause = first.partition(": ")
         return f"{cause} at {self.place}: {what}" if colon and self.place else first
+
+
+class RetraceError(GuardError):
+    """A guarded function was traced or compiled more often than allowed, or the guard could not judge it."""
+
+    __module__ = "pytest_jitcache"  # where it is imported from, and so how a failure names it
+
+
+class StaleValueError(GuardError):
+    """A warm function keeps a value that it captured when it was traced, and that is another one now."""
+
+    __module__ = "pytest_jitcache"
 
 
 class JitcacheWarning(UserWarning):

@@ -84,6 +84,7 @@ class Start:
     frame: FrameType
     call: Call | None
     avals: tuple[tuple[Any, ...], dict[str, Any]] | None
+    made: Call | None = None  # as JAX sees it, where `call` is the one that the user made of a library's jit
     flat: bool = False  # the abstract arguments are those of the primitive, not of the function
 
 
@@ -498,10 +499,10 @@ def _start_of(frame: FrameType, fun: Any) -> Start:
     local = frame.f_locals
     debug = local.get("debug_info")
     traced_for = str(getattr(debug, "traced_for", "") or "jit")
-    call = None
+    call = made = None
     for found, at in _calls(frame):
         if found.fun is fun:
-            call = _users_own(found, at)
+            call, made = _users_own(found, at), found
             break
         if traced_for != "jit":
             break
@@ -514,7 +515,7 @@ def _start_of(frame: FrameType, fun: Any) -> Start:
                 avals = (tuple(args), dict(kwargs))
         except Exception:
             avals = None
-    return Start(fun, traced_for, frame, call, avals)
+    return Start(fun, traced_for, frame, call, avals, made)
 
 
 def _users_own(call: Call, frame: FrameType) -> Call:

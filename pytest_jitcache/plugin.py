@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.errors import GuardError, JitcacheWarning
 from pytest_jitcache.fixture import AssertTracedOnce
 from pytest_jitcache.suite import options
 
@@ -44,7 +44,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f'{MARK}("module.function", ..., max_traces=1, per="signature", max_compiles=None, info=None): '
+        f'{MARK}("module.function", ..., max_traces=1, per="signature", max_compiles=None, check_captures=False, info=None): '
         "the call of the test traces each of the functions at most once per signature; without a function, everything "
         "that is traced in it.",
     )
@@ -147,7 +147,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             block.judge()
         for one in wraps:
             one._close()
-    except (RetraceError, JitcacheWarning) as error:
+    except (GuardError, JitcacheWarning) as error:
         raise_in_test(item, error)
     return result
 
@@ -156,7 +156,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
     """`-q` shows the first line of a verdict, `-vv` all that is known; JUnit and the short summary one line, cause first."""
     error = call.excinfo.value if call.excinfo is not None else None
-    if not isinstance(error, RetraceError):
+    if not isinstance(error, GuardError):
         return (yield)
     error.verbosity = item.config.get_verbosity()
     report: Any = yield

@@ -5,18 +5,22 @@ One `Recorder` a process. It builds each `Trace` once and hands it to all watche
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_jitcache import jax_internals
 from pytest_jitcache.identity import Slots, Unwrapped, unwrap
 from pytest_jitcache.places import Body, call_site, in_jax, is_wrapping, qualname, show
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of, reference
+
+if TYPE_CHECKING:
+    from pytest_jitcache.jax import programs
 
 # What an eager control-flow function is compiled as -> what its bodies are traced for.
 CONTROL_FLOW = {
@@ -109,6 +113,7 @@ class Trace:
     body: bool = True
     filtered: bool = False
     inline_of: CodeType | None = None
+    call: programs.Call | None = field(default=None, repr=False)  # to look its program up, where a watcher wants to
 
     @property
     def place(self) -> str:
@@ -139,6 +144,7 @@ class Watcher:
     """What a guard or a session implements. No method may be slow, none may raise."""
 
     wants_compiles = False
+    wants_captures = False
 
     def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None: ...
 
@@ -186,6 +192,7 @@ class Recorder:
         self._count = itertools.count(1)
         self._checkpointed: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
         self._words = threading.local()
+        self._quiet = threading.local()
 
     # -- watchers
 
@@ -212,8 +219,21 @@ class Recorder:
 
     # -- from jax_internals
 
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """What is traced in here, on this thread, is nobody's trace."""
+        before, self._quiet.on = self.is_quiet, True
+        try:
+            yield
+        finally:
+            self._quiet.on = before
+
+    @property
+    def is_quiet(self) -> bool:
+        return bool(getattr(self._quiet, "on", False))
+
     def cares(self, fun: Any) -> bool:
-        return bool(self._watchers) and (not self._is_helper(fun) or self._is_named(fun))
+        return bool(self._watchers) and not self.is_quiet and (not self._is_helper(fun) or self._is_named(fun))
 
     def _is_named(self, fun: Any) -> bool:
         return any(watcher.names(fun) for watcher in self.watchers())
@@ -230,6 +250,8 @@ class Recorder:
         if _is_librarys(start.fun) and jax_internals.only_inspected(start.frame.f_back):
             return None  # flax looks at shapes with functions of its own, which hold the user's module
         trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
+        if start.made is not None and any(w.wants_captures for w in self.watchers()):
+            trace.call = _program_call(trace, start.made)
         again = start.traced_for != "jit" and jax_internals.traced_in_same_call(start.frame, (trace.layers, trace.slot))
         trace.body = not again and not function.has_cache
         if "checkpoint" in function.kinds and not jax_internals.announces_checkpoints():
@@ -303,6 +325,8 @@ class Recorder:
     def stage_ended(
         self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType
     ) -> None:
+        if self.is_quiet:
+            return
         helper = call is not None and self._is_helper(call.fun)
         for watcher in self.watchers():
             watcher.spent(stage, seconds, fun_name, call.fun if call is not None else None, helper)
@@ -324,6 +348,8 @@ class Recorder:
             watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, frame)
 
     def trace_measured(self, seconds: float, fun_name: str) -> None:
+        if self.is_quiet:
+            return
         for watcher in self.watchers():
             watcher.spent("trace", seconds, fun_name, None, False)
 
@@ -431,6 +457,16 @@ class Recorder:
         if avals is not None:
             return self._capture.call(None if flat else _parameters(fun), avals[0], avals[1])
         return Signature((), known=False)
+
+
+def _program_call(trace: Trace, made: jax_internals.Call) -> programs.Call | None:
+    """The call, to look its program up later; None where that would keep something alive by which JAX tells calls apart."""
+    from pytest_jitcache.jax import programs
+
+    anew = (token for a in trace.signature.arguments for token in _meta_tokens(a.tree))
+    if any(not token.is_class for token in anew):
+        return None
+    return programs.call_of(made.fun, made.args, made.kwargs, made.static_argnums, made.static_argnames)
 
 
 _MADE_ANEW = ("partial", "vmap", "grad", "value_and_grad", "jacfwd", "jacrev")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import TypeVar
 
 from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import CAUSES, Difference, compare, explain
-from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.errors import GuardError
 from pytest_jitcache.recorder import Trace
+
+_Error = TypeVar("_Error", bound=GuardError)
 
 NOTHING_IN_BLOCK = (
     "nothing was traced in the block of assert_traced_once(): either no jitted function was called, or all of them were "
@@ -26,7 +29,7 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
     lines = [first, ""]
     if info:
         lines += [info, ""]
-    lines.append(f"{_what(last)} " + (f"is defined at {last.place}." if last.line else "has no source in Python."))
+    lines.append(f"{described(last)} " + (f"is defined at {last.place}." if last.line else "has no source in Python."))
     shown, left = _selection(group, earlier)
     keep = [d.what for d in differences]
     for trace in shown:
@@ -35,17 +38,17 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
             lines.append(f"  … {left} more …")
         lines += _entry(noun, number, trace, keep)
     lines += _differences(differences)
-    lines += ["", *_wrapped("why: ", why), *_wrapped("fix: ", fix)]
+    lines += ["", *wrapped("why: ", why), *wrapped("fix: ", fix)]
     for also in differences[1:3]:
         another = explain(also, earlier, last)[1]
         if another != fix:
-            lines += _wrapped("     And then: ", another)
+            lines += wrapped("     And then: ", another)
     if per == "total" and CAUSES[differences[0].cause].new_signature:
         lines.append('     If each signature may be traced once, use per="signature", the default.')
     return "\n".join(lines)
 
 
-def blame(error: RetraceError, last: Trace) -> RetraceError:
+def blame(error: _Error, last: Trace) -> _Error:
     """Let a failure point at the call that made the last trace, and at the test's own line that led there."""
     if last.test_site is not None:
         error.line = last.test_site.line
@@ -55,7 +58,7 @@ def blame(error: RetraceError, last: Trace) -> RetraceError:
     return error
 
 
-def _wrapped(label: str, text: str) -> list[str]:
+def wrapped(label: str, text: str) -> list[str]:
     indent = " " * len(label)
     return textwrap.wrap(label + text, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
@@ -71,7 +74,7 @@ def nearest(group: Sequence[Trace], verb: str) -> tuple[Trace, list[Difference]]
     return best if best is not None else (last, [Difference("not warm")])
 
 
-def _what(trace: Trace) -> str:
+def described(trace: Trace) -> str:
     if "partial" in trace.kinds[:1]:
         kind = f"`{trace.name}`, bound by functools.partial,"
     elif trace.name == "<lambda>":
@@ -169,6 +172,10 @@ def unjudged(name: str, problems: Sequence[str], info: str | None) -> str:
     )
 
 
+def captures_not_checked(name: str, reason: str) -> str:
+    return f"what {name} captures was not checked: {reason}."
+
+
 def never_traced(name: str, info: str | None) -> str:
     return _join(
         f"{name} was never traced: it was called, and there is no jit in it",
@@ -191,4 +198,4 @@ def maybe_warm(name: str) -> str:
 
 
 def _join(first: str, why: str, fix: str, info: str | None) -> str:
-    return "\n".join([first, "", *([info, ""] if info else []), *_wrapped("why: ", why), *_wrapped("fix: ", fix)])
+    return "\n".join([first, "", *([info, ""] if info else []), *wrapped("why: ", why), *wrapped("fix: ", fix)])

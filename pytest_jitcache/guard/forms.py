@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from pytest_jitcache import jax_internals, report
-from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.errors import GuardError
 from pytest_jitcache.guard.options import Options, Per
 from pytest_jitcache.guard.record import TraceRecord
 from pytest_jitcache.guard.watch import Guard
@@ -60,9 +60,13 @@ class traced_once(Partial[P, R]):
             each call and kept is traced each time, too.
         max_compiles: how many XLA compiles are allowed, counted by the same `per`. None: any number. 0: as for max_traces.
         info: text to show in the failure.
+        check_captures: whether to look, too, if a warm call keeps a stale value: something that the function captured
+            when it was traced, such as a global, and that is another value now. The body is traced again for that, so
+            what it prints is printed once more; no guard counts it.
 
     Raises:
         RetraceError: (an AssertionError) a function was traced or compiled too often, or could not be judged.
+        StaleValueError: (an AssertionError) a function keeps a stale value.
         TypeError, ValueError: an argument is wrong.
     """
 
@@ -89,8 +93,9 @@ class traced_once(Partial[P, R]):
         per: Per = "signature",
         max_compiles: int | None = None,
         info: str | None = None,
+        check_captures: bool = False,
     ) -> traced_once[Any, Any]:
-        options = Options(max_traces, per, max_compiles, info)
+        options = Options(max_traces, per, max_compiles, info, check_captures)
         guard = Guard(functions, options)
         guard.open(_users_frame())
 
@@ -189,6 +194,7 @@ def _wrapped(guard: Guard, functions: tuple[Any, ...], become: Callable[[Any], N
             raise TypeError(f"the wrap form of assert_traced_once takes one function, got {len(functions)}.")
         with guard.lock:  # threads may race for the first call
             if judged is None:
+                guard.at_each_call = True
                 guard.start(_users_frame())
                 judged = _judged(guard, functions[0])
                 become(judged)
@@ -210,6 +216,8 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(function):
         return _wrapped_generator(guard, function)
     twin: Callable[..., Any] | None = jax_internals.twin(function, look)
+    if guard.wants_captures:
+        return _judged_captures(guard, twin or function)
     if twin is not None:
         return twin
 
@@ -217,6 +225,21 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
         result = function(*args, **kwargs) if kwargs else function(*args)
         if alerts:
             guard.raise_alert()
+        return result
+
+    return call
+
+
+def _judged_captures(guard: Guard, function: Any) -> Callable[..., Any]:
+    """A callable that calls `function`, and then looks whether that call may have used a stale value."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs) if kwargs else function(*args)
+        if guard.alerts:
+            guard.raise_alert()
+        unchanged = guard.unchanged
+        if unchanged is None or not unchanged():
+            guard.look_at_captures()
         return result
 
     return call
@@ -242,7 +265,7 @@ def _wrapped_generator(guard: Guard, function: Any) -> Callable[..., Any]:
     return generated
 
 
-def _was_lost(error: RetraceError) -> bool:
+def _was_lost(error: GuardError) -> bool:
     """Whether an exception raised on a worker thread has never come to another one."""
     traceback = error.__traceback__
     if traceback is None:

@@ -22,6 +22,7 @@ class Options:
     per: Per = "signature"
     max_compiles: int | None = None
     info: str | None = None
+    check_captures: bool = False
 
     def __post_init__(self) -> None:
         _check_limit("max_traces", self.max_traces)
@@ -31,6 +32,8 @@ class Options:
             raise ValueError(f"per must be 'signature', 'total' or 'definition', got {self.per!r}.")
         if self.info is not None and not isinstance(self.info, str):
             raise TypeError(f"info must be a string, got {type(self.info).__name__}.")
+        if not isinstance(self.check_captures, bool):
+            raise TypeError(f"check_captures must be True or False, got {self.check_captures!r}.")
 
     @property
     def warm(self) -> bool:
@@ -45,6 +48,7 @@ class Keywords(TypedDict, total=False):
     per: Per
     max_compiles: int | None
     info: str | None
+    check_captures: bool
 
 
 NAMES = tuple(option.name for option in fields(Options))

@@ -7,11 +7,14 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 from pytest_jitcache import bodies, jax_internals, report
-from pytest_jitcache.errors import JitcacheWarning, RetraceError
+from pytest_jitcache.captures import words
+from pytest_jitcache.captures.proof import Captures, Kept, Which
+from pytest_jitcache.errors import GuardError, JitcacheWarning, RetraceError, StaleValueError
 from pytest_jitcache.guard.counting import Counting
 from pytest_jitcache.guard.options import Options
 from pytest_jitcache.guard.record import TraceRecord
@@ -36,6 +39,10 @@ class Guard(Watcher):
         self.targets = [target_of(function) for function in functions]
         self.options = options
         self.wants_compiles = options.max_compiles is not None
+        self.wants_captures = options.check_captures
+        self.captures = Captures()
+        self.unchanged: Callable[[], bool] | None = None  # the quick look of the wrap form; None: to be made
+        self.at_each_call = False  # it is the wrap form
         self.record = TraceRecord()
         self.problems: list[str] = []
         self.disabled: list[str] = []
@@ -44,12 +51,13 @@ class Guard(Watcher):
         self.lock = threading.RLock()
         self._matched: dict[int, Trace] = {}  # running; the value keeps the id from being used again
         self._owners: dict[object, Trace] = {}  # the last trace of a function, by its id and by its name
+        self._kept: dict[int, Kept] = {}  # traces that are running, with what was captured at their start
         self._inlined: dict[int, list[Trace]] = {}
         self.opened = ("<unknown>", 0)  # the file and the line of the user's at which it began
         self._registry: dict[Any, Any] = {}  # of the warnings that the user's module has given
         self._home: CodeType | None = None
         self._thread = threading.get_ident()
-        self.raised_elsewhere: RetraceError | None = None
+        self.raised_elsewhere: GuardError | None = None
         self._disabled_at_start = False
         self._explaining = False
         plain = frozenset(code for t in self.targets if not t.jitted for code in t.codes)
@@ -133,10 +141,17 @@ class Guard(Watcher):
         matched = self._matches(trace, function, frame)
         if matched:
             self._matched[id(trace)] = trace
+            if self.wants_captures:
+                self._note_captures(trace, function)
         elif self._plain and not self._plain_on_stack(frame):
             self._plain_calls.start()
         if trace.test_site is None and self._home is not None:
             self._set_test_site(trace, frame)
+
+    def _note_captures(self, trace: Trace, function: Unwrapped) -> None:
+        kept = self.captures.begin(trace, function.objects)
+        if kept is not None:
+            self._kept[id(trace)] = kept
 
     def _set_test_site(self, trace: Trace, frame: FrameType | None) -> None:
         while frame is not None:
@@ -176,6 +191,10 @@ class Guard(Watcher):
     def end(self, trace: Trace) -> None:
         with self.lock:
             inlined = self._inlined.pop(id(trace), ())
+            kept = self._kept.pop(id(trace), None)
+            if kept is not None and self.running:
+                self.captures.end(kept)
+                self.unchanged = None
             if self._matched.pop(id(trace), None) is not None and self.running and trace.body:
                 self._count(trace)
             for inline in inlined:
@@ -255,6 +274,8 @@ class Guard(Watcher):
     # -- calls
 
     def _off_called(self, frame: FrameType) -> bool:
+        if recorder.is_quiet:
+            return True
         if self.running and jax_internals.jit_is_disabled() and jax_internals.running_trace(frame) is None:
             self._note_disabled(frame.f_code)
             return False
@@ -270,6 +291,8 @@ class Guard(Watcher):
     def _plain_called(self, frame: FrameType) -> bool:
         if not self.running:
             return False
+        if recorder.is_quiet:
+            return True
         for target in self.targets:
             if frame.f_code in target.codes and not target.called:
                 target.called = True
@@ -297,6 +320,28 @@ class Guard(Watcher):
             self.raised_elsewhere = error
         raise error
 
+    def look_at_captures(self) -> None:
+        """After a call of the wrap form: where something captured has changed, find out whether the call was stale."""
+        self.raise_stale("changed")
+        self.unchanged = self.captures.look()
+
+    def raise_stale(self, which: Which) -> None:
+        """Raise for the first function that keeps a stale value.
+
+        Args:
+            which: "all" that were traced, or those of which something captured has "changed" or is "unchanged".
+        """
+        with self.lock, recorder.quiet():
+            found = self.captures.stale(which)
+        if not found:
+            return
+        self.judged = True
+        error = StaleValueError(words.text(found[0], found[1:], self.options.info), self.record)
+        report.blame(error, found[0].trace)
+        if threading.get_ident() != self._thread:
+            self.raised_elsewhere = error
+        raise error
+
     def error(self, verb: str, group: list[Trace]) -> RetraceError:
         options = self.options
         error = RetraceError(
@@ -317,6 +362,10 @@ class Guard(Watcher):
             raise RetraceError(report.disabled(" and ".join(self.disabled) or names, self.options.info), self.record)
         if self.problems:
             raise RetraceError(report.unjudged(names, self.problems, self.options.info), self.record)
+        if self.wants_captures:
+            self.raise_stale("unchanged" if self.at_each_call else "all")
+            for name, reason in self.captures.not_checked.items():
+                self.warn(report.captures_not_checked(name, reason))
         self.judge_silence()
 
     def warn(self, text: str) -> None:

@@ -1,0 +1,182 @@
+"""Whether a warm function keeps a stale value: its cached program against the one that JAX would make of it now."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_jitcache.captures.snapshot import Change, Snapshot, changed_arrays, changes, look, snapshot
+from pytest_jitcache.jax import programs
+
+if TYPE_CHECKING:
+    from pytest_jitcache.recorder import Trace
+
+Which = Literal["all", "changed", "unchanged"]
+
+_IDLE = 3  # proofs without a finding, after which a value that changes all the time is looked at no more
+
+
+@dataclass
+class Stale:
+    """A function that keeps a stale value.
+
+    Attributes:
+        trace: the trace that its warm calls go back to.
+        changes: what it captures that is another value now; empty where nothing is, or nothing that can be seen.
+        apart: the first difference between the two programs; None where tracing it again raises.
+        advanced: the paths whose values its own body changes.
+        impure: whether two traces, one right after the other, give different programs.
+        raised: what it raises when it is traced again.
+    """
+
+    trace: Trace
+    changes: list[Change]
+    apart: programs.Apart | None
+    advanced: frozenset[str] = frozenset()
+    impure: bool = False
+    raised: str = ""
+    reads: frozenset[str] = frozenset()
+
+
+@dataclass(eq=False)
+class Kept:
+    """One trace that a warm call may go back to, and what was captured then. Keeps no array and no function alive."""
+
+    trace: Trace
+    call: programs.Call
+    codes: frozenset[CodeType]
+    objects: tuple[Callable[[], Any], ...]
+    start: Snapshot
+    end: Snapshot | None = None
+    advanced: frozenset[str] = frozenset()  # paths whose values the body itself has changed
+    proven: Snapshot | None = None  # what was captured when the two programs were last compared
+
+    def now(self) -> Snapshot:
+        return snapshot(_alive(self.objects), self.call.statics())
+
+    def changed(self) -> list[Change]:
+        """What is another value than when it was traced, or when that was last looked at."""
+        try:
+            return changes(self.proven or self.end or self.start, self.now())
+        except LookupError:
+            return []
+
+    def prove(self) -> Stale | None:
+        """Compare the two programs.
+
+        Raises:
+            NotChecked: they could not be compared.
+        """
+        if not programs.compares():
+            raise NotChecked("this JAX gives no programs to compare")
+        if self.call.fun() is None:
+            raise NotChecked("it is gone")
+        try:
+            now = self.now()
+            before = programs.cached(self.call, self.codes)
+        except LookupError as error:
+            raise NotChecked(str(error)) from None
+        if before is None:
+            raise NotChecked("it would be traced anew")
+        changed = changes(self.start, now)
+        arrays = changed_arrays(self.start)
+        with programs.random_numbers_kept():
+            try:
+                first = programs.fresh(self.call)
+                apart = programs.difference(before, first, arrays)
+                if apart is None:
+                    self.proven = self.now()
+                    return None
+                impure = programs.difference(first, programs.fresh(self.call)) is not None
+            except Exception as error:
+                if not changed or type(error).__name__ == "UnexpectedTracerError":
+                    raise NotChecked(f"tracing it again raises {type(error).__name__}") from None
+                return Stale(self.trace, changed, None, self.advanced, raised=f"{type(error).__name__}: {error}")
+        return Stale(self.trace, changed, apart, self.advanced, impure, reads=frozenset(now.names))
+
+
+class NotChecked(Exception):
+    """Two programs could not be compared, for this reason."""
+
+
+def _alive(objects: tuple[Callable[[], Any], ...]) -> list[Any]:
+    return [one for one in (ref() for ref in objects) if one is not None]
+
+
+@dataclass(eq=False)
+class Captures:
+    """The traces of some functions, for which somebody wants to know whether they have gone stale.
+
+    Attributes:
+        not_checked: the names of functions that could not be checked, with the reason.
+    """
+
+    kept: list[Kept] = field(default_factory=list)
+    not_checked: dict[str, str] = field(default_factory=dict)
+    checked: int = 0
+    _vain: dict[str, int] = field(default_factory=dict)
+
+    def begin(self, trace: Trace, objects: tuple[Any, ...]) -> Kept | None:
+        """A trace begins: note what its function captures."""
+        call = trace.call
+        if call is None:
+            self.not_checked.setdefault(trace.name, "how it was called is not known")
+            return None
+        refs = tuple(weakref.ref(o) for o in objects if _can_be_referred_to(o))
+        return Kept(trace, call, frozenset(trace.codes), refs, snapshot(objects, call.statics()))
+
+    def end(self, kept: Kept) -> None:
+        """It has ended, and a warm call may go back to it from now on."""
+        kept.end = kept.now()
+        kept.advanced = frozenset(c.path for c in changes(kept.start, kept.end))
+        fun = kept.call.fun()
+        key = kept.call.key
+        self.kept = [
+            k for k in self.kept if k.call.fun() is not None and not (k.call.fun() is fun and k.call.key == key)
+        ]
+        self.kept.append(kept)
+
+    def stale(self, which: Which = "all") -> list[Stale]:
+        """Those that have gone stale, in the order in which they were traced.
+
+        Args:
+            which: to compare programs for "all", or only where something captured has "changed" since the last time, or
+                is "unchanged".
+        """
+        found = []
+        for kept in tuple(self.kept):
+            if which != "all" and bool(self.changed(kept)) != (which == "changed"):
+                continue
+            try:
+                one = kept.prove()
+                self.checked += 1
+            except NotChecked as error:
+                self.not_checked.setdefault(kept.trace.name, str(error))
+                continue
+            if one is not None:
+                found.append(one)
+        return found
+
+    def changed(self, kept: Kept) -> list[Change]:
+        """What has changed since the last time, without what has changed in vain too often."""
+        found = [c for c in kept.changed() if self._vain.get(c.path, 0) < _IDLE]
+        for change in found:
+            self._vain[change.path] = self._vain.get(change.path, 0) + 1
+        return found
+
+    def look(self) -> Callable[[], bool]:
+        """A quick look whether all that is captured is the same as now. Keeps the functions alive."""
+        vain = {path for path, times in self._vain.items() if times >= _IDLE}
+        looks = [look(_alive(kept.objects), kept.call.statics(), vain) for kept in self.kept[-1:] if kept.call.fun()]
+        return looks[0] if looks else lambda: True
+
+
+def _can_be_referred_to(value: object) -> bool:
+    try:
+        weakref.ref(value)
+    except TypeError:
+        return False
+    return True
