@@ -251,7 +251,7 @@ class Recorder:
             return None  # flax looks at shapes with functions of its own, which hold the user's module
         trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
         if start.made is not None and any(w.wants_captures for w in self.watchers()):
-            trace.call = _program_call(trace, start.made)
+            trace.call = _program_call(start.made)
         again = start.traced_for != "jit" and jax_internals.traced_in_same_call(start.frame, (trace.layers, trace.slot))
         trace.body = not again and not function.has_cache
         if "checkpoint" in function.kinds and not jax_internals.announces_checkpoints():
@@ -459,13 +459,10 @@ class Recorder:
         return Signature((), known=False)
 
 
-def _program_call(trace: Trace, made: jax_internals.Call) -> programs.Call | None:
-    """The call, to look its program up later; None where that would keep something alive by which JAX tells calls apart."""
+def _program_call(made: jax_internals.Call) -> programs.Call | None:
+    """The call, to look its program up later."""
     from pytest_jitcache.jax import programs
 
-    anew = (token for a in trace.signature.arguments for token in _meta_tokens(a.tree))
-    if any(not token.is_class for token in anew):
-        return None
     return programs.call_of(made.fun, made.args, made.kwargs, made.static_argnums, made.static_argnames)
 
 

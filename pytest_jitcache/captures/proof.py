@@ -68,19 +68,19 @@ class Kept:
         """Compare the two programs.
 
         Raises:
-            NotChecked: they could not be compared.
+            NotChecked, NothingWarm: they could not be compared, or there is nothing to compare.
         """
         if not programs.compares():
             raise NotChecked("this JAX gives no programs to compare")
         if self.call.fun() is None:
-            raise NotChecked("it is gone")
+            raise NothingWarm
         try:
             now = self.now()
             before = programs.cached(self.call, self.codes)
         except LookupError as error:
             raise NotChecked(str(error)) from None
         if before is None:
-            raise NotChecked("it would be traced anew")
+            raise NothingWarm
         changed = changes(self.start, now)
         arrays = changed_arrays(self.start)
         with programs.random_numbers_kept():
@@ -96,6 +96,10 @@ class Kept:
                     raise NotChecked(f"tracing it again raises {type(error).__name__}") from None
                 return Stale(self.trace, changed, None, self.advanced, raised=f"{type(error).__name__}: {error}")
         return Stale(self.trace, changed, apart, self.advanced, impure, reads=frozenset(now.names))
+
+
+class NothingWarm(Exception):
+    """The function is gone, or its cache is cleared: its next call reads everything anew."""
 
 
 class NotChecked(Exception):
@@ -123,7 +127,8 @@ class Captures:
         """A trace begins: note what its function captures."""
         call = trace.call
         if call is None:
-            self.not_checked.setdefault(trace.name, "how it was called is not known")
+            if trace.traced_for == "jit":
+                self.not_checked.setdefault(trace.name, "how it was called is not known")
             return None
         refs = tuple(weakref.ref(o) for o in objects if _can_be_referred_to(o))
         return Kept(trace, call, frozenset(trace.codes), refs, snapshot(objects, call.statics()))
@@ -153,6 +158,8 @@ class Captures:
             try:
                 one = kept.prove()
                 self.checked += 1
+            except NothingWarm:
+                continue
             except NotChecked as error:
                 self.not_checked.setdefault(kept.trace.name, str(error))
                 continue

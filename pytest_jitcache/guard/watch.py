@@ -337,7 +337,8 @@ class Guard(Watcher):
             return
         self.judged = True
         error = StaleValueError(words.text(found[0], found[1:], self.options.info), self.record)
-        report.blame(error, found[0].trace)
+        site = found[0].trace.test_site
+        error.line = site.line if site is not None else 0
         if threading.get_ident() != self._thread:
             self.raised_elsewhere = error
         raise error

@@ -95,19 +95,31 @@ def call_of(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
 ) -> Call | None:
-    """The call in abstract form, or None where it cannot be looked up again without keeping something alive."""
+    """The call in abstract form, or None where it has none.
+
+    What JAX's own cache keeps, too, as long as the function lives is kept for as long: the static part of pytrees.
+    """
     try:
-        ref = weakref.ref(fun)
+        made: list[weakref.ref[Call]] = []
+        ref = weakref.ref(fun, lambda _: _forget(made))
         numbers = _positions(args, static_argnums)
-        return Call(
+        call = Call(
             ref,
             tuple(_static(a) if n in numbers else _abstract(a) for n, a in enumerate(args)),
             {name: _static(a) if name in static_argnames else _abstract(a) for name, a in kwargs.items()},
             tuple(static_argnums),
             tuple(static_argnames),
         )
-    except Exception:  # no arrays, an unregistered container, a function that takes no weak reference
+        made.append(weakref.ref(call))
+        return call
+    except Exception:  # no arrays, a function that takes no weak reference
         return None
+
+
+def _forget(made: list[weakref.ref[Call]]) -> None:
+    for call in [ref() for ref in made]:
+        if call is not None:
+            call.args, call.kwargs = (), {}
 
 
 def _positions(args: Sequence[Any], static_argnums: Sequence[int]) -> set[int]:
@@ -126,9 +138,10 @@ def _static(value: Any) -> Any:
         return value
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(_static(one) for one in value)
-    if type(value).__name__ == "PyTreeDef":
+    try:
+        return _Weakly(weakref.ref(value))
+    except TypeError:
         return value
-    return _Weakly(weakref.ref(value))
 
 
 def _alive(value: Any) -> Any:
@@ -198,7 +211,15 @@ def fresh(call: Call) -> Any:
         return fun(*args, **kwargs)
 
     jitted: Any = jax.jit(again, static_argnums=call.static_argnums, static_argnames=call.static_argnames)
-    return jitted.trace(*args, **kwargs).jaxpr
+    with _around(fun):
+        return jitted.trace(*args, **kwargs).jaxpr
+
+
+def _around(fun: Any) -> contextlib.AbstractContextManager[Any]:
+    """What a call has to happen in: the function that `nnx.jit` jits expects what `nnx.update_context` opens."""
+    tag = getattr(fun, "ctxtag", None)
+    update_context = getattr(sys.modules.get("flax.nnx"), "update_context", None)
+    return update_context(tag) if tag is not None and update_context is not None else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

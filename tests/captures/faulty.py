@@ -1,6 +1,6 @@
 """Programs that give a wrong number because a warm call keeps what was captured, each with the change that mends it.
 
-A program is what `run` does: it returns the number that a warm call gives and the number that would be right.
+A program is what `run` does: given the function, it returns the number that a warm call gives and the number that would be right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 X = jnp.ones(2)
 
-Program = Callable[[], tuple[Any, Callable[[], tuple[float, float]]]]
+Program = Callable[[], tuple[Any, Callable[[Any], tuple[float, float]]]]
 FAULTY: dict[str, tuple[str, str, Program]] = {}
 
 
@@ -44,7 +44,7 @@ def global_number():
     def step(x):
         return x * SCALE
 
-    def run():
+    def run(step):
         global SCALE
         step(X)
         SCALE = 2.0
@@ -65,7 +65,7 @@ def global_read_by_a_helper():
     def step(x):
         return scaled(x) + 0.0
 
-    def run():
+    def run(step):
         global SCALE
         step(X)
         SCALE = 3.0
@@ -82,7 +82,7 @@ def local_of_an_enclosing_function():
     def step(x):
         return x * gain
 
-    def run():
+    def run(step):
         nonlocal gain
         step(X)
         gain = 2.0
@@ -108,10 +108,10 @@ class Model:
 def attribute_of_a_bound_self():
     model = Model()
 
-    def run():
-        model.step(X)
+    def run(step):
+        step(X)
         model.gain = 2.0
-        return float(model.step(X)[0]), 2.0
+        return float(step(X)[0]), 2.0
 
     return model.step, run
 
@@ -133,10 +133,10 @@ class Static:
 def attribute_of_a_static_self():
     one = Static()
 
-    def run():
-        one.step(X)
+    def run(step):
+        step(one, X)
         one.gain = 2.0
-        return float(one.step(X)[0]), 2.0
+        return float(step(one, X)[0]), 2.0
 
     return Static.step, run
 
@@ -157,7 +157,7 @@ def item_of_a_static_object():
     def step(x, config):
         return x * config.rates[0]
 
-    def run():
+    def run(step):
         step(X, config=config)
         config.rates[0] = 2.0
         return float(step(X, config=config)[0]), 2.0
@@ -177,10 +177,10 @@ def content_of_a_partial_argument():
 
     jitted = jax.jit(functools.partial(step, options=options))
 
-    def run():
-        jitted(X)
+    def run(step):
+        step(X)
         options["gain"] = 2.0
-        return float(jitted(X)[0]), 2.0
+        return float(step(X)[0]), 2.0
 
     return jitted, run
 
@@ -196,7 +196,7 @@ def content_of_a_default():
 
     rates = step.__wrapped__.__defaults__[0]
 
-    def run():
+    def run(step):
         step(X)
         rates[0] = 2.0
         return float(step(X)[0]), 2.0
@@ -215,7 +215,7 @@ def list_that_grows():
     def step(x):
         return x * sum(TERMS)
 
-    def run():
+    def run(step):
         step(X)
         TERMS.append(2.0)
         return float(step(X)[0]), 3.0
@@ -234,7 +234,7 @@ def item_of_a_dict():
     def step(x):
         return x * table["b"]
 
-    def run():
+    def run(step):
         step(X)
         table["b"] = 5.0
         return float(step(X)[0]), 5.0
@@ -253,7 +253,7 @@ def set_that_decides():
     def step(x):
         return x * 2 if "double" in flags else x + 0
 
-    def run():
+    def run(step):
         step(X)
         flags.add("double")
         return float(step(X)[0]), 2.0
@@ -269,7 +269,7 @@ def numpy_array_written_to():
     def step(x):
         return x * w
 
-    def run():
+    def run(step):
         step(X)
         w[0] = 9.0
         return float(step(X)[0]), 9.0
@@ -285,7 +285,7 @@ def jax_array_rebound():
     def step(x):
         return x * w
 
-    def run():
+    def run(step):
         nonlocal w
         step(X)
         w = w * 4
@@ -305,7 +305,7 @@ def string_that_decides():
     def step(x):
         return x.sum() if mode == "sum" else x.mean()
 
-    def run():
+    def run(step):
         nonlocal mode
         step(X)
         mode = "mean"
@@ -325,7 +325,7 @@ def number_that_decides_a_shape():
     def step(x):
         return jnp.zeros(n).size + x
 
-    def run():
+    def run(step):
         nonlocal n
         step(X)
         n = 3
@@ -347,7 +347,7 @@ def counter_that_the_body_advances():
         count += 1
         return x + count
 
-    def run():
+    def run(step):
         step(X)
         return float(step(X)[0]), 3.0
 
@@ -368,8 +368,8 @@ def key_that_the_body_splits():
             key, one = jax.random.split(key)
         return x + jax.random.normal(one)
 
-    def run():
-        a, b = float(noise(X)[0]), float(noise(X)[0])
+    def run(step):
+        a, b = float(step(X)[0]), float(step(X)[0])
         return b, a + 1.0 if a == b else b
 
     return noise, run
@@ -381,8 +381,8 @@ def random_numbers():
     def noise(x):
         return x + np.random.normal()
 
-    def run():
-        a, b = float(noise(X)[0]), float(noise(X)[0])
+    def run(step):
+        a, b = float(step(X)[0]), float(step(X)[0])
         return b, a + 1.0 if a == b else b
 
     return noise, run
@@ -394,8 +394,8 @@ def random_of_python():
     def noise(x):
         return x + random.random()
 
-    def run():
-        a, b = float(noise(X)[0]), float(noise(X)[0])
+    def run(step):
+        a, b = float(step(X)[0]), float(step(X)[0])
         return b, a + 1.0 if a == b else b
 
     return noise, run
@@ -407,8 +407,8 @@ def the_time():
     def stamped(x):
         return x + time.perf_counter()
 
-    def run():
-        a, b = float(stamped(X)[0]), float(stamped(X)[0])
+    def run(step):
+        a, b = float(step(X)[0]), float(step(X)[0])
         return b, a + 1.0 if a == b else b
 
     return stamped, run
@@ -422,7 +422,7 @@ def an_iterator():
     def step(x):
         return x + next(items)
 
-    def run():
+    def run(step):
         step(X)
         return float(step(X)[0]), 2.0
 
@@ -446,7 +446,7 @@ def function_rebound():
     def step(x):
         return loss(x)
 
-    def run():
+    def run(step):
         nonlocal loss
         step(X)
         loss = triple
@@ -474,7 +474,7 @@ def attribute_of_a_global_object():
     def step(x):
         return x * SETTINGS.gain
 
-    def run():
+    def run(step):
         step(X)
         SETTINGS.gain = 2.0
         return float(step(X)[0]), 2.0
