@@ -26,12 +26,12 @@ import re
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
+from pytest_jitcache.frames import Running, note_on
 from pytest_jitcache.places import OURS, in_jax, is_library, is_machinery, is_wrapping
 
 __tracebackhide__ = True
@@ -110,34 +110,30 @@ class Sink(Protocol):
 
 @dataclass
 class _Open:
-    """A trace that is running: the token of the sink, and how its end is noticed."""
+    """A trace that is running: the tokens of the sink."""
 
     tokens: list[object]
     began: float
-    parent: int
-    sentinel: weakref.ref[_Sentinel] | None = None
-
-
-class _Sentinel:
-    """Hung on a frame, dies with it: a frame that returns dies while its caller runs, one that raises dies later."""
-
-    __slots__ = ("__weakref__",)
-
-    def __call__(self, *_: object) -> _Sentinel:
-        return self
 
 
 @dataclass
 class _State:
     sink: Sink | None = None
     chained: Callable[..., Any] | None = None
-    open: dict[int, _Open] = field(default_factory=dict)
     heard: threading.local = field(default_factory=threading.local)
     lost: list[str] = field(default_factory=list)
     hooked: bool = False
 
 
 _state = _State()
+
+
+def _failed(error: BaseException) -> None:
+    if _state.sink is not None:
+        _state.sink.failed(error)
+
+
+_running = Running(_failed)
 
 
 # --- listening ------------------------------------------------------------------------------------------------------
@@ -204,6 +200,7 @@ def _on_duration(event: str, duration_secs: float, **kwargs: Any) -> None:
         return
     try:
         frame = sys._getframe(1)
+        _running.settle()
         name = str(kwargs.get("fun_name", ""))
         if stage == "trace":
             if not (announces_bodies() or getattr(_state.heard, "busy", False)):
@@ -260,33 +257,15 @@ def _tokens(sink: Sink, frame: FrameType) -> list[object]:
 
 
 def _trace_starts(sink: Sink, frame: FrameType) -> None:
+    _running.settle()
     tokens = _tokens(sink, frame)
     if not tokens:
         return
-    key = id(frame)
-    running = _Open(tokens, time.perf_counter(), id(frame.f_back))
-    _state.open[key] = running
-    if frame.f_trace is None:
-        sentinel = _Sentinel()
-        running.sentinel = weakref.ref(sentinel, functools.partial(_frame_died, key))
-        frame.f_trace = sentinel
-    else:  # a debugger owns the frame
-        _end(key, True)
+    _running.watch(frame, _Open(tokens, time.perf_counter()), _end)
 
 
-def _frame_died(key: int, _: object) -> None:
-    try:
-        running = _state.open.get(key)
-        if running is not None:
-            _end(key, id(sys._getframe(1)) == running.parent)
-    except Exception as error:
-        if _state.sink is not None:
-            _state.sink.failed(error)
-
-
-def _end(key: int, succeeded: bool) -> None:
-    running = _state.open.pop(key, None)
-    if running is not None and _state.sink is not None:
+def _end(running: _Open, succeeded: bool) -> None:
+    if _state.sink is not None:
         for token in running.tokens:
             _state.sink.trace_ended(token, time.perf_counter() - running.began, succeeded)
 
@@ -301,14 +280,14 @@ def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> Non
         here = here.f_back
     if here is None or here.f_code.co_name not in wanted:
         return
-    for outer in reversed([at for at in _above(here) if at.f_code.co_name in wanted and id(at) not in _state.open]):
+    for outer in reversed([at for at in _above(here) if at.f_code.co_name in wanted and not _running.holds(at)]):
         _trace_starts(sink, outer)  # it has started before: from here on it is known what is inside it
     error, traceback = sys.exc_info()[1], sys.exc_info()[2]
     raised = False
     while error is not None and traceback is not None:
         raised = raised or traceback.tb_frame is here
         traceback = traceback.tb_next
-    running = _state.open.pop(id(here), None)
+    running: _Open | None = _running.forget(here)
     for token in running.tokens if running is not None else _tokens(sink, here):
         sink.trace_ended(token, duration, not raised)
 
@@ -342,14 +321,13 @@ def only_inspected(frame: FrameType | None) -> bool:
 
 def running_trace(frame: FrameType | None) -> object:
     """The token of the innermost trace that runs at or above `frame`, or None."""
-    if not _state.open:
-        return None
-    while frame is not None:
-        running = _state.open.get(id(frame))
-        if running is not None:
-            return running.tokens[0]
-        frame = frame.f_back
-    return None
+    running: _Open | None = _running.value_of(frame)
+    return running.tokens[0] if running is not None else None
+
+
+def settle() -> None:
+    """Notice the end of each trace that is over, also where somebody keeps its frame alive."""
+    _running.settle_all()
 
 
 def evict(fun: Any) -> None:
@@ -387,6 +365,7 @@ def twin(function: Any, after_miss: Callable[[], None]) -> Any:
 
         def cache_miss(*args: Any, **kwargs: Any) -> Any:
             result = missed(*args, **kwargs)
+            _running.settle()
             after_miss()
             return result
 
@@ -612,26 +591,10 @@ def traced_in_same_call(frame: FrameType, body: object) -> bool:
         if is_wrapping(above.f_code.co_filename):
             entry = above
         above = above.f_back
-    mark = entry.f_trace
-    if isinstance(mark, _Bodies):
-        seen = body in mark.seen
-        mark.seen.add(body)
-        return seen
-    if mark is None:
-        entry.f_trace = _Bodies(body)
-    return False
-
-
-class _Bodies:
-    """Hung on the frame that the user called: the bodies that this one call has traced."""
-
-    __slots__ = ("seen",)
-
-    def __init__(self, body: object) -> None:
-        self.seen = {body}
-
-    def __call__(self, *_: object) -> _Bodies:
-        return self
+    traced = note_on(entry).bodies
+    seen = body in traced
+    traced.add(body)
+    return seen
 
 
 def _bare(name: str) -> str:

@@ -223,6 +223,7 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs) if kwargs else function(*args)
+        jax_internals.settle()
         if alerts:
             guard.raise_alert()
         return result
@@ -248,6 +249,7 @@ def _judged_captures(guard: Guard, function: Any) -> Callable[..., Any]:
 def _wrapped_coroutine(guard: Guard, function: Any) -> Callable[..., Any]:
     async def awaited(*args: Any, **kwargs: Any) -> Any:
         result = await function(*args, **kwargs)
+        jax_internals.settle()
         if guard.alerts:
             guard.raise_alert()
         return result
@@ -258,6 +260,7 @@ def _wrapped_coroutine(guard: Guard, function: Any) -> Callable[..., Any]:
 def _wrapped_generator(guard: Guard, function: Any) -> Callable[..., Any]:
     def generated(*args: Any, **kwargs: Any) -> Any:
         result = yield from function(*args, **kwargs)
+        jax_internals.settle()
         if guard.alerts:
             guard.raise_alert()
         return result

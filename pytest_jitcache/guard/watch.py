@@ -110,6 +110,11 @@ class Guard(Watcher):
     def stop(self) -> None:
         if not self.running:
             return
+        jax_internals.settle()
+        if self._plain_calls.blind and not all(target.called for target in self.targets if not target.jitted):
+            self.problems.append(
+                "A profiler and a tracer of others have taken both places from which calls of a plain function can be seen."
+            )
         self.running = False
         self._plain_calls.stop()
         self._off_calls.stop()
