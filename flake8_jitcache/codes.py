@@ -46,8 +46,9 @@ CODES: dict[str, Code] = {
 def rank(code: str) -> tuple[int, int]:
     """The order in which codes win a place where several apply: what is on by default first, then wrong results
     (JIT2xx), then retraces (JIT1xx), then static arguments (JIT3xx); within a family, the order of the table."""
-    family = {"2": 0, "1": 1, "3": 2, "4": 3, "5": 4}[code[3]]
-    return (0 if CODES[code].default else 5) + family, int(code[3:])
+    order = "213"
+    family = order.index(code[3]) if code[3] in order else len(order) + int(code[3])
+    return (0 if CODES[code].default else 100) + family, int(code[3:])
 
 
 # What `python -m flake8_jitcache fix` repairs.

@@ -18,10 +18,10 @@ from flake8_jitcache.facts.places import describe_loop, functions_around, place_
 from flake8_jitcache.facts.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Function, Scope, start
 from flake8_jitcache.facts.uses import Use
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.rules.changes import Change, Changes
+from flake8_jitcache.rules.captured.changes import Change, Changes
+from flake8_jitcache.rules.captured.reach import Reach, Region, Root
+from flake8_jitcache.rules.captured.timing import Life, Timing
 from flake8_jitcache.rules.needs import needed_by_python
-from flake8_jitcache.rules.reach import Reach, Region, Root
-from flake8_jitcache.rules.timing import Life, Timing
 from flake8_jitcache.rules.values import Values
 
 # What an object and the one that takes its name after it have in common: a step's new array has the old one's shape, a

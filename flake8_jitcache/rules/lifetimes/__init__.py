@@ -25,7 +25,7 @@ from flake8_jitcache.facts.places import (
 from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.facts.targets import CODE_OF, Target, returns_of
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.rules.wording import Occasion, wording
+from flake8_jitcache.rules.lifetimes.wording import Occasion, wording
 
 # Of a function that is called from more places than this, the first ones are looked at.
 _MANY = 200

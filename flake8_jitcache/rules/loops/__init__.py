@@ -16,7 +16,7 @@ from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import class_of, describe_loop, functions_around, loops_around, place_of
 from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.findings import Finding
-from flake8_jitcache.rules.lengths import Lengths
+from flake8_jitcache.rules.loops.lengths import Lengths
 
 _LOOPS = frozenset(
     {"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch"}
