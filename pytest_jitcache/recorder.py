@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from pytest_jitcache import jax_internals
 from pytest_jitcache.identity import Slots, Unwrapped, unwrap
+from pytest_jitcache.jax import caches, listening, settings, stack
+from pytest_jitcache.jax.explanations import explanations
 from pytest_jitcache.places import Body, call_site, in_jax, is_wrapping, qualname, show
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of, reference
 
@@ -182,7 +183,7 @@ class Watcher:
 
 
 class Recorder:
-    """Receives from `jax_internals`, sends to watchers."""
+    """Receives from `jax.listening`, sends to watchers."""
 
     def __init__(self) -> None:
         self._watchers: tuple[weakref.ref[Watcher], ...] = ()
@@ -206,7 +207,7 @@ class Recorder:
         for other in self.watchers():
             if other is not watcher:
                 other.joined(watcher)
-        jax_internals.listen(self)
+        listening.listen(self)
 
     def unwatch(self, watcher: Watcher) -> None:
         with self._lock:
@@ -218,7 +219,7 @@ class Recorder:
             if watcher is not None:
                 yield watcher
 
-    # -- from jax_internals
+    # -- from JAX
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
@@ -239,7 +240,7 @@ class Recorder:
     def _is_named(self, fun: Any) -> bool:
         return any(watcher.names(fun) for watcher in self.watchers())
 
-    def trace_started(self, start: jax_internals.Start) -> object:
+    def trace_started(self, start: stack.Start) -> object:
         fun = start.call.fun if start.call is not None and start.call.arrays_only else start.fun
         function = unwrap(fun)
         if not function.found and fun is start.fun:
@@ -248,14 +249,14 @@ class Recorder:
                 if not (self._is_named(fun) or _is_made_by_user(function, start.frame)):
                     return None
                 function = replace(function, found=True, has_cache=False)
-        if _is_librarys(start.fun) and jax_internals.only_inspected(start.frame.f_back):
+        if _is_librarys(start.fun) and stack.only_inspected(start.frame.f_back):
             return None  # flax looks at shapes with functions of its own, which hold the user's module
         trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
         if start.made is not None and any(w.wants_captures for w in self.watchers()):
             trace.call = _program_call(start.made)
-        again = start.traced_for != "jit" and jax_internals.traced_in_same_call(start.frame, (trace.layers, trace.slot))
+        again = start.traced_for != "jit" and stack.traced_in_same_call(start.frame, (trace.layers, trace.slot))
         trace.body = not again and not function.has_cache
-        if "checkpoint" in function.kinds and not jax_internals.announces_checkpoints():
+        if "checkpoint" in function.kinds and not listening.announces_checkpoints():
             trace.body = self._is_first(function, trace) and not again
         if (
             trace.inside is not None
@@ -270,7 +271,7 @@ class Recorder:
             )
             if not inner_is_recursion and trace.inside.ref() is not None:
                 trace.inside.body = self._is_user_code(trace.inside)
-        if jax_internals.explanations.asked:
+        if explanations.asked:
             fun_id, words = getattr(self._words, "ahead", (0, ""))
             if fun_id == id(start.fun):
                 trace.words, self._words.ahead = words, (0, "")
@@ -309,23 +310,21 @@ class Recorder:
         if not succeeded:
             return
         trace.finished = True
-        if jax_internals.explanations.asked:
+        if explanations.asked:
             self._words.over = trace
         for watcher in self.watchers():
             watcher.end(trace)
 
     def explained(self, fun: Any, text: str) -> None:
         """JAX's words about a miss: JAX 0.8 and earlier says them when the trace is over, later ones before it starts."""
-        if jax_internals.announces_bodies():
+        if listening.announces_bodies():
             self._words.ahead = (id(fun), text)
             return
         over: Trace | None = getattr(self._words, "over", None)
         if over is not None and not over.words and over.wrapper() is fun:
             over.words = text
 
-    def stage_ended(
-        self, stage: str, seconds: float, fun_name: str, call: jax_internals.Call | None, frame: FrameType
-    ) -> None:
+    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: stack.Call | None, frame: FrameType) -> None:
         if self.is_quiet:
             return
         helper = call is not None and self._is_helper(call.fun)
@@ -397,7 +396,7 @@ class Recorder:
         self,
         fun: Any,
         function: Unwrapped,
-        call: jax_internals.Call | None,
+        call: stack.Call | None,
         avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
         frame: FrameType,
         traced_for: str,
@@ -416,7 +415,7 @@ class Recorder:
                 if value is not None:
                     token.slot = self._statics.slot((token.type, token.place), value, cached=True)
         site = call_site(frame.f_back)
-        inside = jax_internals.running_trace(frame.f_back)
+        inside = listening.running_trace(frame.f_back)
         return Trace(
             name=function.name,
             qualname=function.qualname,
@@ -432,9 +431,9 @@ class Recorder:
             layers=function.layers,
             slot=(self._statics if static else self._slots).slot(function.layers, identity, cached=static),
             codes=function.codes,
-            settings=jax_internals.settings(),
+            settings=settings.settings(),
             options=call.options if call is not None else (),
-            epoch=jax_internals.cache_epoch(),
+            epoch=caches.cache_epoch(),
             ref=reference(identity),
             object_id=id(identity),
             filtered=filtered,
@@ -445,7 +444,7 @@ class Recorder:
     def _signature(
         self,
         fun: Any,
-        call: jax_internals.Call | None,
+        call: stack.Call | None,
         avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
         flat: bool,
     ) -> Signature:
@@ -460,7 +459,7 @@ class Recorder:
         return Signature((), known=False)
 
 
-def _program_call(made: jax_internals.Call) -> programs.Call | None:
+def _program_call(made: stack.Call) -> programs.Call | None:
     """The call, to look its program up later."""
     from pytest_jitcache.jax import programs
 
@@ -472,7 +471,7 @@ _MADE_ANEW = ("partial", "vmap", "grad", "value_and_grad", "jacfwd", "jacrev")
 
 def _is_made_by_user(function: Unwrapped, frame: FrameType) -> bool:
     """Whether the user has jitted something new around a function of JAX's or a built-in one, and called it."""
-    return function.kinds[:1] != () and function.kinds[0] in _MADE_ANEW and jax_internals.called_by_user(frame)
+    return function.kinds[:1] != () and function.kinds[0] in _MADE_ANEW and stack.called_by_user(frame)
 
 
 def _is_librarys(fun: Any) -> bool:

@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import TypeVar
 
-from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import CAUSES, Difference, compare, explain
 from pytest_jitcache.errors import GuardError
+from pytest_jitcache.jax import names
+from pytest_jitcache.jax.explanations import explains_misses
 from pytest_jitcache.recorder import Trace
 
 _Error = TypeVar("_Error", bound=GuardError)
@@ -146,8 +147,8 @@ def everything(group: Sequence[Trace], asked: bool = False) -> str:
             lines += ["      JAX says:", *(f"        {line}" for line in trace.words.splitlines())]
         elif asked and trace.stage == "trace":
             lines.append("      JAX says nothing about it.")
-    lost = jax_internals.lost()
-    if asked and not jax_internals.explains_misses():
+    lost = names.lost()
+    if asked and not explains_misses():
         lost.append("this JAX does not explain cache misses (it has no jax_explain_cache_misses)")
     return "\n".join([*lines, *(f"  not known: {line}" for line in lost)])
 

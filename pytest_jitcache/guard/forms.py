@@ -11,11 +11,12 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from pytest_jitcache import jax_internals, report
+from pytest_jitcache import report
 from pytest_jitcache.errors import GuardError
 from pytest_jitcache.guard.options import Options, Per
 from pytest_jitcache.guard.record import TraceRecord
 from pytest_jitcache.guard.watch import Guard
+from pytest_jitcache.jax import listening, twins
 from pytest_jitcache.places import OURS
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
@@ -215,7 +216,7 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
         return _wrapped_coroutine(guard, function)
     if inspect.isgeneratorfunction(function):
         return _wrapped_generator(guard, function)
-    twin: Callable[..., Any] | None = jax_internals.twin(function, look)
+    twin: Callable[..., Any] | None = twins.twin(function, look)
     if guard.wants_captures:
         return _judged_captures(guard, twin or function)
     if twin is not None:
@@ -223,7 +224,7 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs) if kwargs else function(*args)
-        jax_internals.settle()
+        listening.settle()
         if alerts:
             guard.raise_alert()
         return result
@@ -249,7 +250,7 @@ def _judged_captures(guard: Guard, function: Any) -> Callable[..., Any]:
 def _wrapped_coroutine(guard: Guard, function: Any) -> Callable[..., Any]:
     async def awaited(*args: Any, **kwargs: Any) -> Any:
         result = await function(*args, **kwargs)
-        jax_internals.settle()
+        listening.settle()
         if guard.alerts:
             guard.raise_alert()
         return result
@@ -260,7 +261,7 @@ def _wrapped_coroutine(guard: Guard, function: Any) -> Callable[..., Any]:
 def _wrapped_generator(guard: Guard, function: Any) -> Callable[..., Any]:
     def generated(*args: Any, **kwargs: Any) -> Any:
         result = yield from function(*args, **kwargs)
-        jax_internals.settle()
+        listening.settle()
         if guard.alerts:
             guard.raise_alert()
         return result

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from pytest_jitcache import jax_internals
 from pytest_jitcache.identity import Unwrapped, is_jitted, unwrap
+from pytest_jitcache.jax import caches
 from pytest_jitcache.places import is_machinery
 
 __tracebackhide__ = True  # for every frame of this module: a failure shows the user's lines only
@@ -43,7 +43,7 @@ class Target:
         import jax
 
         function = self.function
-        warm = jax_internals.may_be_warm(function)
+        warm = caches.may_be_warm(function)
         for one in (
             function,
             getattr(function, "jitted_fn", None),
@@ -56,7 +56,7 @@ class Target:
                     clear()
                 elif isinstance(one, types.FunctionType) and not is_machinery(one.__code__.co_filename):
                     jax.jit(one).clear_cache()  # type: ignore[attr-defined]
-                    jax_internals.evict(one)
+                    caches.evict(one)
             except Exception:
                 continue
         return warm

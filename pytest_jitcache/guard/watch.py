@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from pytest_jitcache import bodies, jax_internals, report
+from pytest_jitcache import bodies, report
 from pytest_jitcache.captures import words
 from pytest_jitcache.captures.proof import Captures, Kept, Which
 from pytest_jitcache.errors import GuardError, JitcacheWarning, RetraceError, StaleValueError
@@ -20,6 +20,8 @@ from pytest_jitcache.guard.options import Options
 from pytest_jitcache.guard.record import TraceRecord
 from pytest_jitcache.guard.target import Target, target_of
 from pytest_jitcache.identity import Unwrapped, unwrap
+from pytest_jitcache.jax import listening, settings, stack
+from pytest_jitcache.jax.explanations import explanations
 from pytest_jitcache.places import is_machinery
 from pytest_jitcache.recorder import CONTROL_FLOW, Trace, Watcher, recorder, site_of
 from pytest_jitcache.sight import jit_in_sight
@@ -91,8 +93,8 @@ class Guard(Watcher):
         _active.add(self)
         if explain:
             self._explaining = True
-            jax_internals.explanations.start()
-        self._disabled_at_start = jax_internals.jit_is_disabled()
+            explanations.start()
+        self._disabled_at_start = settings.jit_is_disabled()
         self._plain_calls.start()
         if self._disabled_at_start:
             self._off_calls.start()
@@ -110,7 +112,7 @@ class Guard(Watcher):
     def stop(self) -> None:
         if not self.running:
             return
-        jax_internals.settle()
+        listening.settle()
         if self._plain_calls.blind and not all(target.called for target in self.targets if not target.jitted):
             self.problems.append(
                 "A profiler and a tracer of others have taken both places from which calls of a plain function can be seen."
@@ -119,13 +121,13 @@ class Guard(Watcher):
         self._plain_calls.stop()
         self._off_calls.stop()
         if self._explaining:
-            jax_internals.explanations.stop()
-        if not jax_internals.monitoring_is_heard():
+            explanations.stop()
+        if not listening.monitoring_is_heard():
             self.problems.append(
                 "JAX's monitoring listeners were removed while the guard was watching "
                 "(jax.monitoring.clear_event_listeners()), so traces and compiles may be missing."
             )
-        if not jax_internals.trace_starts_are_heard():
+        if not listening.trace_starts_are_heard():
             self.problems.append(
                 "JAX's test event listener was replaced while the guard was watching: traces may be missing."
             )
@@ -251,7 +253,7 @@ class Guard(Watcher):
         """An eager control-flow function was compiled: it counts for that of its bodies that was traced last."""
         if not self.running or not self.wants_compiles:
             return
-        bodies = [unwrap(body).codes[-1:] for body in jax_internals.eager_bodies(frame)[1]]
+        bodies = [unwrap(body).codes[-1:] for body in stack.eager_bodies(frame)[1]]
         with self.lock:
             for trace in reversed(self.record):
                 if trace.codes and trace.codes[-1:] in bodies and trace.traced_for in CONTROL_FLOW[primitive]:
@@ -281,7 +283,7 @@ class Guard(Watcher):
     def _off_called(self, frame: FrameType) -> bool:
         if recorder.is_quiet:
             return True
-        if self.running and jax_internals.jit_is_disabled() and jax_internals.running_trace(frame) is None:
+        if self.running and settings.jit_is_disabled() and listening.running_trace(frame) is None:
             self._note_disabled(frame.f_code)
             return False
         return True
@@ -302,9 +304,9 @@ class Guard(Watcher):
             if frame.f_code in target.codes and not target.called:
                 target.called = True
                 target.may_jit = jit_in_sight(target.function, frame.f_locals.values())
-        if jax_internals.jit_is_disabled():
+        if settings.jit_is_disabled():
             self._note_disabled(frame.f_code)
-        running = jax_internals.running_trace(frame)
+        running = listening.running_trace(frame)
         if isinstance(running, Trace) and id(running) not in self._matched:
             with self.lock:
                 mine = self._inlined.setdefault(id(running), [])
@@ -391,9 +393,7 @@ class Guard(Watcher):
                 continue  # as it should be; a warm call of a jitted function can't be seen
             if not target.called:
                 self.warn(report.never_called(target.name, target.jitted))
-            elif (
-                target.jitted or target.may_jit or jit_in_sight(target.function) or not jax_internals.announces_starts()
-            ):
+            elif target.jitted or target.may_jit or jit_in_sight(target.function) or not listening.announces_starts():
                 self.warn(report.maybe_warm(target.name))
             else:
                 raise RetraceError(report.never_traced(target.name, self.options.info), self.record)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-from pytest_jitcache import jax_internals
 from pytest_jitcache.causes import CAUSES, Difference, compare
 from pytest_jitcache.identity import Unwrapped, unwrap
+from pytest_jitcache.jax import listening, stack
+from pytest_jitcache.jax.explanations import explanations
 from pytest_jitcache.places import is_library
 from pytest_jitcache.recorder import CONTROL_FLOW, Site, Trace, Watcher, recorder, site_of
 from pytest_jitcache.signature import Leaf, Node, Signature, kind_name
@@ -153,9 +154,9 @@ class Session(Watcher):
             self._phases.append([phase, self.clock + time.perf_counter(), 0.0])
         self.explained = self._explain and self.listening and phase == "call"
         if self.explained:
-            jax_internals.explanations.start()
-        if self.listening and not (jax_internals.monitoring_is_heard() and jax_internals.trace_starts_are_heard()):
-            jax_internals.listen(recorder)
+            explanations.start()
+        if self.listening and not (listening.monitoring_is_heard() and listening.trace_starts_are_heard()):
+            listening.listen(recorder)
 
     def leave(self) -> None:
         """A phase of a test ends."""
@@ -163,8 +164,8 @@ class Session(Watcher):
             if self._phases:
                 self._phases[-1][2] = self.clock + time.perf_counter()
         if self.explained and self.phase == "call":
-            jax_internals.explanations.stop()
-        if self.listening and not (jax_internals.monitoring_is_heard() and jax_internals.trace_starts_are_heard()):
+            explanations.stop()
+        if self.listening and not (listening.monitoring_is_heard() and listening.trace_starts_are_heard()):
             self.lost(RuntimeError("JAX's event listeners were removed in this test"))
 
     def flush(self) -> Payload | None:
@@ -183,7 +184,7 @@ class Session(Watcher):
     def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
         record = Record(
             function_of(function), self.phase, trace.thread, time.perf_counter(), trace, layers=trace.layers,
-            looked_at=jax_internals.only_inspected(frame.f_back),
+            looked_at=stack.only_inspected(frame.f_back),
         )  # fmt: skip
         if trace.body and trace.around is None:
             record.holds = _holds(function, trace)

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from pytest_jitcache.jax_internals import announces_bodies
+from pytest_jitcache.jax.listening import announces_bodies
 
 SOURCE = """
 def test_first():

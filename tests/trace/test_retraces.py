@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from pytest_jitcache import RetraceError, jax_internals, traced_once
+from pytest_jitcache import RetraceError, traced_once
+from pytest_jitcache.jax import settings
 
 X = jnp.ones(3)
 
@@ -744,7 +745,7 @@ def test_retrace_on_a_worker_thread():
 
 
 def test_cause_unknown_where_jax_does_not_say_under_which_settings(monkeypatch):
-    monkeypatch.setattr(jax_internals, "settings", tuple)
+    monkeypatch.setattr(settings, "settings", tuple)
 
     def run():
         step(X, 0.1)

@@ -1,9 +1,9 @@
 """What is hung on a frame and lives as long as it does: how the end of a trace is noticed.
 
-The one attribute of a frame that takes an object is `f_trace`, which tracers (a debugger, coverage) set too, at any time and on
-any frame. So what we hang there passes on to theirs what comes, and where it is taken down while the frame runs, it is
-hung again. A frame that somebody keeps alive after its end (a traceback, `inspect.currentframe()`) is found by looking for
-it on the stack.
+What hangs there is a local variable that no code can name: up to Python 3.12 in the dictionary of locals that the frame
+owns, later in the frame's own extra locals. So a debugger, a profiler or a measurement of coverage, which all want the one
+`f_trace`, neither see it nor are disturbed. A frame that somebody keeps alive after its end (a traceback,
+`inspect.currentframe()`) is found by looking for it on the stack.
 """
 
 from __future__ import annotations
@@ -21,29 +21,24 @@ from typing import Any
 _RETURNS = {opcode.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST") if name in opcode.opmap}
 
 
+_NAME = "#pytest_jitcache"
+
+
 class Note:
-    """Hung on a frame: a place for notes about it, in front of the trace function that stood there."""
+    """Hung on a frame: a place for notes about it."""
 
-    __slots__ = ("__weakref__", "bodies", "theirs")
+    __slots__ = ("__weakref__", "bodies")
 
-    def __init__(self, theirs: Any) -> None:
-        self.theirs = theirs
+    def __init__(self) -> None:
         self.bodies: set[object] = set()  # traced in the one call that the frame is
-
-    def __call__(self, frame: FrameType, event: str, argument: object) -> Note:
-        if self.theirs is not None:
-            answer = self.theirs(frame, event, argument)
-            if answer is not None:
-                self.theirs = answer
-        return self
 
 
 def note_on(frame: FrameType) -> Note:
     """The note on a frame, hung there if there is none."""
-    mark = frame.f_trace
-    if not isinstance(mark, Note):
-        mark = frame.f_trace = Note(mark)
-    return mark
+    note = frame.f_locals.get(_NAME)
+    if not isinstance(note, Note):
+        note = frame.f_locals[_NAME] = Note()
+    return note
 
 
 class Running:
@@ -60,8 +55,8 @@ class Running:
     def watch(self, frame: FrameType, value: Any, ended: Callable[[Any, bool], None]) -> None:
         """Call `ended(value, returned)` when a frame of this thread ends; not `returned`: it raised."""
         key = id(frame)
-        self._watched[key] = _Watched(value, ended, id(frame.f_back), threading.get_ident(), frame.f_code)
-        self._hang(key, frame)
+        watched = self._watched[key] = _Watched(value, ended, id(frame.f_back), threading.get_ident(), frame.f_code)
+        watched.note = weakref.ref(note_on(frame), functools.partial(self._gone, key))
 
     def value_of(self, frame: FrameType | None) -> Any:
         """What the innermost watched frame at or above `frame` is watched for, or None."""
@@ -103,24 +98,12 @@ class Running:
         for thread in {watched.thread for watched in list(self._watched.values())}:
             self.settle(thread)
 
-    def _hang(self, key: int, frame: FrameType) -> None:
-        note = note_on(frame)
-        self._watched[key].note = weakref.ref(note, functools.partial(self._gone, key))
-
     def _gone(self, key: int, note: weakref.ref[Note]) -> None:
-        """The note on a frame is gone: with the frame, or because a tracer has put something else there."""
+        """The note on a frame is gone, and the frame with it."""
         try:
             watched = self._watched.get(key)
-            if watched is None or watched.note is not note:
-                return
-            caller = sys._getframe(1)
-            if id(caller) != watched.parent:
-                for top in [caller, *(f for t, f in sys._current_frames().items() if t == watched.thread)]:
-                    for frame in _up(top):
-                        if id(frame) == key and frame.f_code is watched.code:
-                            self._hang(key, frame)
-                            return
-            self._end(key, id(caller) == watched.parent)
+            if watched is not None and watched.note is note:
+                self._end(key, id(sys._getframe(1)) == watched.parent)  # one that returns dies while its caller runs
         except Exception as error:
             self._failed(error)
 
@@ -144,8 +127,9 @@ class _Watched:
     def returned(self) -> bool:
         """Whether the frame, which is over and kept alive, ended with a return."""
         note = self.note() if self.note is not None else None
-        for holder in gc.get_referrers(note) if note is not None else ():
-            if isinstance(holder, FrameType) and holder.f_trace is note and holder.f_code is self.code:
+        holders = gc.get_referrers(note) if note is not None else []
+        for holder in [*holders, *gc.get_referrers(*(held for held in holders if isinstance(held, dict)))]:
+            if isinstance(holder, FrameType) and holder.f_code is self.code and holder.f_locals.get(_NAME) is note:
                 return holder.f_lasti >= 0 and self.code.co_code[holder.f_lasti] in _RETURNS
         return False
 
