@@ -33,6 +33,8 @@ CODES: dict[str, Code] = {
         Code("JIT202", "captured-local-rebound", "jitted code reads an enclosing local that is rebound afterwards"),
         Code("JIT203", "captured-attribute", "jitted code reads `self.x`, which is assigned outside `__init__`"),
         Code("JIT204", "captured-mutable", "jitted code reads a captured object that is mutated elsewhere"),
+        Code("JIT205", "impure-read", "jitted code reads random numbers, the time, an iterator or the environment"),
+        Code("JIT291", "may-go-stale", "a captured value may go stale, which is not certain in this file", False),
         Code("JIT301", "unhashable-static", "a static argument or its default is unhashable"),
         Code("JIT302", "unknown-static", "`static_argnums` or `static_argnames` fit no parameter"),
         Code("JIT303", "static-in-loop", "a loop variable is passed as a static argument"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from flake8_jitcache.codes import rank
+from flake8_jitcache.codes import CODES, rank
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,18 @@ class Finding:
 
 
 def one_a_place(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings in source order, of several at one place the one that ranks first."""
-    best: dict[tuple[int, int], Finding] = {}
+    """The findings in source order, of several at one place the one that ranks first.
+
+    One about wrong results names the one about retracing as well: both are true, and their remedies differ.
+    """
+    places: dict[tuple[int, int], list[Finding]] = {}
     for finding in findings:
-        place = finding.line, finding.column
-        if place not in best or rank(finding.code) < rank(best[place].code):
-            best[place] = finding
-    return [best[place] for place in sorted(best)]
+        places.setdefault((finding.line, finding.column), []).append(finding)
+    found = []
+    for place in sorted(places):
+        first, *others = sorted(places[place], key=lambda finding: rank(finding.code))
+        also = next((one for one in others if one.code[3] == "1" and CODES[one.code].default), None)
+        if also is not None and first.code[3] == "2":
+            first = replace(first, text=f"{first.text}. Besides, {also.code}: {also.text}")
+        found.append(first)
+    return found

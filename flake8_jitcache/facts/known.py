@@ -236,6 +236,20 @@ JAX_ARRAYS = frozenset(
     f"jax.numpy.{name}"
     for name in "array asarray zeros ones empty full arange linspace eye zeros_like ones_like".split()
 )
+# References to arrays: read and written when the program runs, not when it is traced.
+REFERENCES = frozenset(
+    {
+        "jax.new_ref",
+        "jax.array_ref",
+        "jax.empty_ref",
+        "jax.mutable_array",
+        "jax.ref.new_ref",
+        "jax.ref.empty_ref",
+        "jax.core.mutable_array",
+        "jax.experimental.mutable_array",
+        "jax.experimental.array_ref",
+    }
+)
 MUTABLE_MAKERS = frozenset(
     {
         "list",

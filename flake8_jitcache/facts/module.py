@@ -8,6 +8,7 @@ from functools import cached_property
 from flake8_jitcache.facts.caches import Caches
 from flake8_jitcache.facts.definitions import Definitions
 from flake8_jitcache.facts.fates import Fates
+from flake8_jitcache.facts.flows import Flows
 from flake8_jitcache.facts.frequency import Frequency
 from flake8_jitcache.facts.iterations import Iterations
 from flake8_jitcache.facts.jits import Jits
@@ -54,6 +55,10 @@ class Module:
     @cached_property
     def uses(self) -> Uses:
         return Uses(self.source, self.names, self.jits, self.definitions)
+
+    @cached_property
+    def flows(self) -> Flows:
+        return Flows(self.source, self.names, self.definitions)
 
     @cached_property
     def signatures(self) -> Signatures:

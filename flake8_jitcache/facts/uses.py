@@ -12,7 +12,7 @@ from flake8_jitcache.facts import known
 from flake8_jitcache.facts.definitions import Definitions, method_kind
 from flake8_jitcache.facts.jits import Creation, Jits
 from flake8_jitcache.facts.names import Names
-from flake8_jitcache.facts.places import class_of, functions_around
+from flake8_jitcache.facts.places import class_of, functions_around, loops_around
 from flake8_jitcache.facts.scopes import COMPREHENSIONS, DEFINITIONS, FUNCTIONS, Binding, Definition, Function, Source
 
 # Methods of a jitted function that trace it with the arguments they are given.
@@ -74,6 +74,35 @@ class Uses:
     def loads(self, binding: Binding) -> list[ast.Name]:
         """The loads that may see a binding."""
         return self._source.loads_of(binding)
+
+    def is_shadowed(self, binding: Binding, load: ast.Name) -> bool:
+        """Whether a load stands in a function that is called where it stands, as by `timeit`, and another binding of the
+        name comes in between on each way there."""
+        around = functions_around(self._source, load)
+        if not around or not isinstance(around[0], ast.Lambda) or around[0] is binding.scope.node:
+            return False
+        holder = self._source.parents[around[0]]
+        call = self._source.parents[holder] if isinstance(holder, ast.keyword) else holder
+        if not isinstance(call, ast.Call) or self._source.scopes[call] is not binding.scope:
+            return False
+        if call.func is not around[0] and not self._names.dotted(call.func) & known.MAPS:
+            return False
+        if (call.lineno, call.col_offset) < binding.effective:
+            return not set(loops_around(self._source, call)) & set(loops_around(self._source, binding.node))
+        own = self._source.statement(call)
+        around_call = {own, *(parent for _, parent in self._source.ancestors(own))}
+        for other in binding.scope.bindings[binding.name]:
+            statement = self._source.statement(other.node)
+            block = self._source.parents[statement]
+            same = block in around_call or isinstance(block, ast.Module)
+            beside = any(
+                self._source.parents.get(inner) is block
+                and self._source.fields.get(inner) == self._source.fields.get(statement)
+                for inner in around_call
+            )
+            if same and beside and binding.effective < other.effective <= (call.lineno, call.col_offset):
+                return True
+        return False
 
     def bindings_at(self, target: ast.Name) -> list[Binding]:
         """The binding that a stored name makes."""
@@ -214,7 +243,8 @@ class _Walk:
             return
         self._seen.add((binding, index))
         for load in self._uses.loads(binding):
-            self.value(load, index, exact=exact)
+            if not self._uses.is_shadowed(binding, load):
+                self.value(load, index, exact=exact)
 
     def _in_tuple(self, parent: ast.Tuple, node: ast.expr, exact: bool) -> None:
         number = parent.elts.index(node)

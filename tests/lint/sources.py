@@ -86,9 +86,14 @@ def judge(source: str, options: Options | None = None, only: str = "JIT") -> Non
     """
     source = textwrap.dedent(source).lstrip("\n")
     got = all_findings(source, options)
-    shown = Counter((finding.line, finding.code) for finding in got if finding.code.startswith(only))
+    opt_in = "# opt-in:" in source
+    shown = Counter(
+        (finding.line, finding.code)
+        for finding in got
+        if finding.code.startswith(only) and (CODES[finding.code].default or opt_in or only == finding.code)
+    )
     listed = "\n".join(f"{finding.line}: {finding.code} {finding.text}" for finding in got)
-    assert difference(marked(source), shown) == "", listed
+    assert difference(marked(source, "expect", "opt-in"), shown) == "", listed
 
 
 def text_of(source: str, code: str = "JIT", options: Options | None = None) -> str:

@@ -299,7 +299,7 @@ GLOBALS = {
         def f(x):
             global traces
             traces += 1
-            return x + traces
+            return x + 1
     """,
     "passed_as_an_argument": """
         SCALE = 1.0
@@ -1111,7 +1111,7 @@ ATTRIBUTES = {
                 return hash(self.rate)
             def __eq__(self, other):
                 return self.rate == other.rate
-            @partial(jax.jit, static_argnums=0)
+            @partial(jax.jit, static_argnums=0)  # expect: JIT203
             def step(self, x):
                 return x * self.rate
             def tune(self, rate):
@@ -1220,7 +1220,62 @@ ATTRIBUTES = {
             @partial(jax.jit, static_argnums=0)
             def step(self, x):
                 self.traces += 1
-                return x + self.traces
+                return x + 1
+    """,
+}
+
+# As impure and uncertain reads show in the same sources.
+IMPURE = {
+    "argument_of_a_helper": """
+        import random
+        def pick(values):
+            return values[random.randrange(2)]
+        @jax.jit  # expect: JIT205
+        def f(x):
+            noise = random.gauss(0.0, 1.0)
+            return x + pick((1.0, 2.0)) + noise
+    """,
+    "generator_of_self": """
+        class A:
+            def __init__(self):
+                self.rng = np.random.default_rng(0)
+                self.step = jax.jit(self._step)  # expect: JIT205
+            def _step(self, x):
+                return x + self.rng.normal()
+    """,
+    "number_that_is_logged": """
+        import logging
+        import time
+        @jax.jit
+        def f(x):
+            logging.info("traced at %s", time.time())
+            return x
+    """,
+    "not_traced": """
+        def f(x):
+            return jnp.sin(x) * np.random.rand()
+        g = jax.jit(jnp.cos)
+    """,
+    "in_a_host_callback": """
+        @jax.jit
+        def f(x):
+            return jax.pure_callback(lambda v: v * np.random.rand(), x, x)
+    """,
+    "iterator_made_in_the_trace": """
+        @jax.jit
+        def f(xs):
+            it = iter(xs)
+            return next(it) + next(it)
+    """,
+    "set_once_by_a_loader": """
+        class A:
+            def __init__(self):
+                self.table = None
+                self.look = jax.jit(self._look)  # opt-in: JIT291
+            def read(self, path):
+                self.table = np.load(path)
+            def _look(self, x):
+                return x * self.table
     """,
 }
 
@@ -1456,6 +1511,7 @@ MUTABLES = {
             ("local", LOCALS),
             ("attribute", ATTRIBUTES),
             ("mutable", MUTABLES),
+            ("impure", IMPURE),
         )
         for name, source in cases.items()
     ],

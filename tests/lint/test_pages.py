@@ -164,6 +164,8 @@ STALE = {
     "JIT202": ["train(x, x, 3)"],
     "JIT203": ["oscillator.step(x)", "oscillator.retune(0.1)", "oscillator.step(x)"],
     "JIT204": ["penalised(x)", "add_penalty(5.0)", "penalised(x)"],
+    "JIT205": ["decay(x)", "decay(x)"],
+    "JIT291": ["decoder.load(2.0)", "decoder.decode(x)", "decoder.load(3.0)", "decoder.decode(x)"],
 }
 # A step at which the example raises, and what to use instead does not; the empty one: the module itself.
 RAISES = {"JIT301": "columns(jnp.ones((2, 2)))", "JIT302": ""}
@@ -177,6 +179,8 @@ if "Model" in globals():
     model = Model(2.0)
 if "Oscillator" in globals():
     oscillator = Oscillator(0.5)
+if "Decoder" in globals():
+    decoder = Decoder()
 """
 
 

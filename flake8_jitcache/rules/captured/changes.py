@@ -210,7 +210,7 @@ class Changes:
             for dotted in self._names.dotted(node.func):
                 if dotted in known.NUMPY_ARRAYS:
                     return "numpy array"
-                if dotted in known.JAX_ARRAYS:
+                if dotted in known.JAX_ARRAYS | known.REFERENCES:
                     return "fixed"
                 if dotted in known.MUTABLE_MAKERS:
                     return _MAKES.get(dotted, "dict")
@@ -278,7 +278,7 @@ class Changes:
         nodes = self._nodes(owner, attribute)
         stores = [n for n in nodes if isinstance(n.ctx, ast.Store)]
         later = [n for n in stores if not self._while_made(n)]
-        if len(stores) == 1 and later and self._sets_up(later[0]):
+        if len(stores) == 1 and later and self.sets_up(later[0]):
             return []
         changes = [n for n in later if not self._is_guarded(n, attribute)]
         if len(changes) < len(later):
@@ -294,6 +294,13 @@ class Changes:
                     if place is not None:
                         found.append(Change(place, "mutates", kind))
         return found
+
+    def is_set_once(self, owner: ast.ClassDef, attribute: str) -> bool:
+        """Whether an attribute is None when an object is made, and one place gives it its value: a late set-up."""
+        stores = [node for node in self._nodes(owner, attribute) if isinstance(node.ctx, ast.Store)]
+        made = [node for node in stores if self._while_made(node)]
+        later = [node for node in stores if node not in made and not _is_none(self._stored(node))]
+        return bool(made) and all(_is_none(self._stored(node)) for node in made) and len(later) == 1
 
     def _set_on(self, owner: ast.ClassDef, attribute: str) -> Iterator[ast.Call]:
         """The calls of `setattr(self, "attribute", ...)` outside of a constructor."""
@@ -373,7 +380,7 @@ class Changes:
                 return not self._was_used(node)
         return False
 
-    def _sets_up(self, node: ast.AST) -> bool:
+    def sets_up(self, node: ast.AST) -> bool:
         """Whether an assignment stands in a second stage of construction, by the name of its function."""
         around = functions_around(self._source, node)
         return bool(around) and isinstance(around[-1], DEFINITIONS) and _SETS_UP.search(around[-1].name) is not None

@@ -28,12 +28,14 @@ class Moments:
 @dataclass(frozen=True)
 class Life:
     """The life of a jitted function's trace. home: the function in whose calls the function object is made (None: at
-    module level). kept: it outlives that call. made: where it is made. uses: where it is used."""
+    module level). kept: it outlives that call. made: where it is made. uses: where it is used. others: where the same
+    function is used through another jit, which shares its trace."""
 
     home: Function | None
     kept: bool
     made: ast.AST
     uses: tuple[Use, ...]
+    others: tuple[Use, ...] = ()
 
 
 class Timing:
@@ -59,6 +61,10 @@ class Timing:
             return self._between(life, root, moments.nodes)
         return True
 
+    def is_between(self, life: Life, change: ast.AST) -> bool:
+        """Whether the text shows a call of the jitted function before a change and another one after it."""
+        return self._between(life, self._flow(change), [change])
+
     def is_read_late(self, life: Life, change: ast.AST) -> bool:
         """Whether a jitted function is made, then a change comes, and then it is handed out: its first call reads the
         changed value, and not the one that it was made with."""
@@ -78,7 +84,7 @@ class Timing:
         """Whether a change and the making of the jitted function are in one loop, and what the loop makes is kept
         for later: then what was read first is the value of a later iteration."""
         loops = loops_around(self._source, life.made)
-        return self._kept_in(loops, life) and any(loop in self._loops_of(change) for loop in loops)
+        return self._kept_in(loops, life) and any(loop in self.loops_of(change) for loop in loops)
 
     def _kept_in(self, loops: list[ast.AST], life: Life) -> bool:
         if not loops or any(use.kind in ("call", "staged") and self._inside(use.node, loops) for use in life.uses):
@@ -96,7 +102,7 @@ class Timing:
             self._source.fields[node] != "defaults"
         )
 
-    def _loops_of(self, change: ast.AST) -> list[ast.AST]:
+    def loops_of(self, change: ast.AST) -> list[ast.AST]:
         """The loops that repeat a change; a loop's target is repeated by it."""
         found = loops_around(self._source, change)
         for child, parent in self._source.ancestors(change):
@@ -110,17 +116,21 @@ class Timing:
 
     def _between(self, life: Life, flow: Function | None, changes: Iterable[ast.AST]) -> bool:
         used = self._moments([u.node for u in life.uses if u.kind in ("call", "staged", "passed")], flow)
+        others = self._moments([u.node for u in life.others if u.kind in ("call", "staged", "passed")], flow)
         gone = self._moments([u.node for u in life.uses if u.kind in ("kept", "returned")], flow)
         later = used.later or gone.later or bool(gone.nodes)
         made = self._moments([life.made], flow).nodes
         remade = {loop for node in made for loop in loops_around(self._source, node)}
         for change in changes:
-            loops = [loop for loop in self._loops_of(change) if loop not in remade]
+            loops = [loop for loop in self.loops_of(change) if loop not in remade]
             if any(self._inside(use, loops) for use in used.nodes):
                 return True
             in_turn = [use for use in used.nodes if not self._exclude(use, change)]
             position = self._effective(change)
-            before = any(start(use) < position and not self._inside(change, [use]) for use in in_turn)
+            before = any(
+                start(use) < position and not self._inside(change, [use]) and not self._exclude(use, change)
+                for use in (*in_turn, *others.nodes)
+            )
             after = later or any(start(use) > position for use in in_turn)
             if before and after:
                 return True
