@@ -19,11 +19,9 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
+from pytest_jitcache.jax import names
 from pytest_jitcache.places import Body, is_library, is_machinery
 from pytest_jitcache.signature import ByIdentity, kind_token
-
-# Attributes and closure variables by which wrappers hold the function that they wrap.
-_HOLDERS = ("__wrapped__", "_fun", "fun", "f", "func", "_f", "fn", "body_fun", "call", "f_jitted", "user_fun")
 
 Layer = Body | type | ByIdentity | str
 
@@ -98,7 +96,7 @@ def unwrap(function: Any) -> Unwrapped:
         elif isinstance(current, types.MethodType):
             bearer: Any = type(current.__self__)
             users = not is_machinery(_file_of_type(bearer))
-            following = None if users else _held(current.__self__)  # the `call_wrapped` under the pmap of JAX 0.8
+            following = None if users else _held(current.__self__)  # the method under the pmap of JAX 0.8
             if following is None:
                 layers.append("method")
                 kinds.append("bound method")
@@ -108,7 +106,7 @@ def unwrap(function: Any) -> Unwrapped:
         elif isinstance(current, types.FunctionType) and not is_jitted(current):
             code = current.__code__
             layers.append(Body.of(code))
-            boundary = code.co_name == "reraise_with_filtered_traceback"  # JAX puts it around each public function
+            boundary = code.co_name in names.BOUNDARY  # JAX puts it around each public function
             if not boundary:
                 kinds.append(kind_of_code(code))
             machinery = is_machinery(code.co_filename)
@@ -117,7 +115,7 @@ def unwrap(function: Any) -> Unwrapped:
             if not machinery:
                 codes.append(code)
             following = _closed_over(current) if boundary else getattr(current, "__wrapped__", None)
-            if machinery and code.co_name == "fun_remat" and not codes:
+            if machinery and code.co_name in names.REMAT and not codes:
                 has_cache = True
             if machinery and not callable(following):
                 following = _closed_over(current)
@@ -166,8 +164,8 @@ def unwrap(function: Any) -> Unwrapped:
         None,
     )
     shown = user or last
-    names = (getattr(o, "__name__", None) for o in (shown, function, objects[-1]))
-    name = next(filter(None, names), type(function).__name__)
+    known = (getattr(o, "__name__", None) for o in (shown, function, objects[-1]))
+    name = next(filter(None, known), type(function).__name__)
     if shown is not None:
         filename, line, full = shown.__code__.co_filename, shown.__code__.co_firstlineno, shown.__qualname__
         if name == "__call__" or user is None:
@@ -264,14 +262,12 @@ def _closed_over(function: types.FunctionType) -> Any:
             values[name] = cell.cell_contents
         except ValueError:
             continue
-    for name in _HOLDERS:
+    for name in names.HOLDERS:
         if callable(values.get(name)) and not isinstance(values[name], type):
             return values[name]
-    wrapped = [v for v in values.values() if callable(getattr(v, "f", None))]
+    wrapped = [f for f in map(names.TRANSFORMED.of, values.values()) if callable(f)]
     candidates = [v for v in values.values() if callable(v) and not isinstance(v, type | weakref.ref)]
-    candidates += [w.f for w in wrapped] + [
-        r() for r in values.values() if isinstance(r, weakref.ref) and callable(r())
-    ]
+    candidates += wrapped + [r() for r in values.values() if isinstance(r, weakref.ref) and callable(r())]
     own = [c for c in candidates if unwrap_file(c) and not is_machinery(unwrap_file(c))]
     return own[0] if own else candidates[0] if len(candidates) == 1 else None
 
@@ -284,7 +280,7 @@ def unwrap_file(value: Any) -> str:
 
 
 def _held(value: Any) -> Any:
-    for name in _HOLDERS:
+    for name in names.HOLDERS:
         try:
             held = getattr(value, name, None)
         except Exception:
@@ -443,7 +439,7 @@ def _is_user(holder: object) -> bool | None:
     if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
         return str(holder["__name__"]).split(".")[0] not in _CACHES
     kind = type(holder)
-    if isinstance(holder, _CONTAINERS) or kind.__name__ in ("PjitFunction", "PmapFunction"):
+    if isinstance(holder, _CONTAINERS) or kind.__name__ in names.JIT_TYPES:
         return None
     if isinstance(holder, types.FunctionType):
         return None if is_machinery(holder.__code__.co_filename) else True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib.util
 import os
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import CodeType
 from typing import NamedTuple
 
 OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -38,32 +39,49 @@ def _folders(package: str) -> tuple[str, ...]:
     return tuple(os.path.abspath(p) + os.sep for p in (spec.submodule_search_locations or ())) if spec else ()
 
 
+class Whose(enum.IntEnum):
+    """Whose code is it? The further up, the nearer to the user."""
+
+    JAX = 0
+    WRAPPER = 1  # a library around JAX
+    CARRIER = 2  # the standard library, this plugin
+    LIBRARY = 3  # installed, and none of the above
+    USER = 4
+
+
 @functools.cache
+def whose(filename: str) -> Whose:
+    """Whose the code of a file is."""
+    if filename.startswith((*_folders("jax"), *_folders("jaxlib"))):
+        return Whose.JAX
+    if any(filename.startswith(_folders(package)) for package in _MACHINERY if _folders(package)):
+        return Whose.WRAPPER
+    if filename.startswith(("<frozen", "<@beartype")):
+        return Whose.CARRIER
+    if filename.startswith((OURS, *_STDLIB)) and not filename.startswith(_SITE):
+        return Whose.CARRIER
+    installed = filename.startswith(_SITE) or f"{os.sep}site-packages{os.sep}" in filename
+    return Whose.LIBRARY if installed else Whose.USER
+
+
 def in_jax(filename: str) -> bool:
     """Whether a file belongs to JAX itself."""
-    return filename.startswith((*_folders("jax"), *_folders("jaxlib")))
+    return whose(filename) is Whose.JAX
 
 
-@functools.cache
-def is_machinery(filename: str) -> bool:
-    """Whether code of this file only carries a call on: JAX, wrappers around it, the standard library and this plugin."""
-    if filename.startswith(("<frozen", "<@beartype")):
-        return True
-    if filename.startswith((OURS, *_STDLIB)) and not filename.startswith(_SITE):
-        return True
-    return is_wrapping(filename)
-
-
-@functools.cache
 def is_wrapping(filename: str) -> bool:
     """Whether a file belongs to JAX or to a library around it: machinery without the standard library and this plugin."""
-    return any(filename.startswith(_folders(package)) for package in _MACHINERY if _folders(package))
+    return whose(filename) <= Whose.WRAPPER
 
 
-@functools.cache
+def is_machinery(filename: str) -> bool:
+    """Whether code of this file only carries a call on: JAX, wrappers around it, the standard library and this plugin."""
+    return whose(filename) <= Whose.CARRIER
+
+
 def is_library(filename: str) -> bool:
     """Whether a file was installed (site-packages, the standard library) and is not the user's own."""
-    return is_machinery(filename) or filename.startswith(_SITE) or f"{os.sep}site-packages{os.sep}" in filename
+    return whose(filename) <= Whose.LIBRARY
 
 
 def show(filename: str) -> str:
@@ -73,19 +91,6 @@ def show(filename: str) -> str:
     except ValueError:  # another drive
         return filename
     return filename if relative.startswith("..") or filename.startswith("<") else relative
-
-
-def call_site(frame: FrameType | None) -> FrameType | None:
-    """The first frame at or above `frame` that is the user's own, or else an installed library's other than machinery."""
-    library = None
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        if not is_library(filename):
-            return frame
-        if library is None and not is_machinery(filename):
-            library = frame
-        frame = frame.f_back
-    return library
 
 
 if sys.version_info >= (3, 11):

@@ -15,9 +15,10 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from pytest_jitcache.identity import Slots, Unwrapped, unwrap
-from pytest_jitcache.jax import caches, listening, settings, stack
+from pytest_jitcache.jax import caches, listening, settings
 from pytest_jitcache.jax.explanations import explanations
-from pytest_jitcache.places import Body, call_site, in_jax, is_wrapping, qualname, show
+from pytest_jitcache.jax.stack import Call, Stack, Start
+from pytest_jitcache.places import Body, Whose, in_jax, qualname, show, whose
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of, reference
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Watcher:
     wants_compiles = False
     wants_captures = False
 
-    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None: ...
+    def begin(self, trace: Trace, function: Unwrapped, stack: Stack) -> None: ...
 
     def end(self, trace: Trace) -> None: ...
 
@@ -160,10 +161,10 @@ class Watcher:
         fun: Any,
         compiled: Trace | None,
         function: Unwrapped | None,
-        frame: FrameType,
+        stack: Stack,
     ) -> None: ...
 
-    def loop_compiled(self, primitive: str, frame: FrameType) -> None: ...
+    def loop_compiled(self, primitive: str, stack: Stack) -> None: ...
 
     def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None: ...
 
@@ -240,21 +241,21 @@ class Recorder:
     def _is_named(self, fun: Any) -> bool:
         return any(watcher.names(fun) for watcher in self.watchers())
 
-    def trace_started(self, start: stack.Start) -> object:
+    def trace_started(self, start: Start) -> object:
         fun = start.call.fun if start.call is not None and start.call.arrays_only else start.fun
         function = unwrap(fun)
         if not function.found and fun is start.fun:
             code = getattr(start.fun, "__code__", None)
             if code is None or in_jax(code.co_filename):
-                if not (self._is_named(fun) or _is_made_by_user(function, start.frame)):
+                if not (self._is_named(fun) or _is_made_by_user(function, start.stack)):
                     return None
                 function = replace(function, found=True, has_cache=False)
-        if _is_librarys(start.fun) and stack.only_inspected(start.frame.f_back):
+        if _is_librarys(start.fun) and start.stack.only_inspected():
             return None  # flax looks at shapes with functions of its own, which hold the user's module
-        trace = self._build(fun, function, start.call, start.avals, start.frame, start.traced_for, start.flat)
+        trace = self._build(fun, function, start.call, start.avals, start.stack, start.traced_for, start.flat)
         if start.made is not None and any(w.wants_captures for w in self.watchers()):
             trace.call = _program_call(start.made)
-        again = start.traced_for != "jit" and stack.traced_in_same_call(start.frame, (trace.layers, trace.slot))
+        again = start.traced_for != "jit" and start.stack.traced_in_same_call((trace.layers, trace.slot))
         trace.body = not again and not function.has_cache
         if "checkpoint" in function.kinds and not listening.announces_checkpoints():
             trace.body = self._is_first(function, trace) and not again
@@ -276,7 +277,7 @@ class Recorder:
             if fun_id == id(start.fun):
                 trace.words, self._words.ahead = words, (0, "")
         for watcher in self.watchers():
-            watcher.begin(trace, function, start.frame)
+            watcher.begin(trace, function, start.stack)
         return trace
 
     def _is_first(self, function: Unwrapped, trace: Trace) -> bool:
@@ -324,7 +325,7 @@ class Recorder:
         if over is not None and not over.words and over.wrapper() is fun:
             over.words = text
 
-    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: stack.Call | None, frame: FrameType) -> None:
+    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: Call | None, stack: Stack) -> None:
         if self.is_quiet:
             return
         helper = call is not None and self._is_helper(call.fun)
@@ -337,15 +338,15 @@ class Recorder:
         if stage == "compile" and call is not None and any(w.wants_compiles for w in self.watchers()):
             function = unwrap(call.fun)
             if function.found:
-                compiled = self._build(call.fun, function, call, None, frame, "jit")
+                compiled = self._build(call.fun, function, call, None, stack, "jit")
                 compiled.stage = "compile"
                 compiled.finished = True
                 compiled.seconds["compile"] = seconds
             elif fun_name in CONTROL_FLOW:
                 for watcher in self.watchers():
-                    watcher.loop_compiled(fun_name, frame)
+                    watcher.loop_compiled(fun_name, stack)
         for watcher in self.watchers():
-            watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, frame)
+            watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, stack)
 
     def trace_measured(self, seconds: float, fun_name: str) -> None:
         if self.is_quiet:
@@ -369,7 +370,7 @@ class Recorder:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         capture = self._capture
         arguments = tuple(Argument(n, capture.tree(local[n], True), "position") for n in names if n in local)
-        site = call_site(frame.f_back)
+        site = Stack(frame).call_site()
         return Trace(
             name=code.co_name,
             qualname=qualname(code),
@@ -396,9 +397,9 @@ class Recorder:
         self,
         fun: Any,
         function: Unwrapped,
-        call: stack.Call | None,
+        call: Call | None,
         avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
-        frame: FrameType,
+        stack: Stack,
         traced_for: str,
         flat: bool = False,
     ) -> Trace:
@@ -414,8 +415,8 @@ class Recorder:
                 value = token.ref()
                 if value is not None:
                     token.slot = self._statics.slot((token.type, token.place), value, cached=True)
-        site = call_site(frame.f_back)
-        inside = listening.running_trace(frame.f_back)
+        site = stack.call_site()
+        inside = listening.running_trace(stack)
         return Trace(
             name=function.name,
             qualname=function.qualname,
@@ -444,7 +445,7 @@ class Recorder:
     def _signature(
         self,
         fun: Any,
-        call: stack.Call | None,
+        call: Call | None,
         avals: tuple[tuple[Any, ...], dict[str, Any]] | None,
         flat: bool,
     ) -> Signature:
@@ -459,7 +460,7 @@ class Recorder:
         return Signature((), known=False)
 
 
-def _program_call(made: stack.Call) -> programs.Call | None:
+def _program_call(made: Call) -> programs.Call | None:
     """The call, to look its program up later."""
     from pytest_jitcache.jax import programs
 
@@ -469,15 +470,15 @@ def _program_call(made: stack.Call) -> programs.Call | None:
 _MADE_ANEW = ("partial", "vmap", "grad", "value_and_grad", "jacfwd", "jacrev")
 
 
-def _is_made_by_user(function: Unwrapped, frame: FrameType) -> bool:
+def _is_made_by_user(function: Unwrapped, stack: Stack) -> bool:
     """Whether the user has jitted something new around a function of JAX's or a built-in one, and called it."""
-    return function.kinds[:1] != () and function.kinds[0] in _MADE_ANEW and stack.called_by_user(frame)
+    return function.kinds[:1] != () and function.kinds[0] in _MADE_ANEW and stack.called_by_user()
 
 
 def _is_librarys(fun: Any) -> bool:
     """Whether a function belongs to a library around JAX."""
     code = getattr(fun, "__code__", None)
-    return code is not None and is_wrapping(code.co_filename) and not in_jax(code.co_filename)
+    return code is not None and whose(code.co_filename) is Whose.WRAPPER
 
 
 def site_of(frame: FrameType) -> Site:

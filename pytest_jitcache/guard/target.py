@@ -40,25 +40,8 @@ class Target:
 
     def clear(self) -> bool:
         """Make a jitted function start cold, with everything that it is wrapped around. Returns whether it was warm."""
-        import jax
-
-        function = self.function
-        warm = caches.may_be_warm(function)
-        for one in (
-            function,
-            getattr(function, "jitted_fn", None),
-            getattr(function, "_cached", None),
-            *unwrap(function).objects,
-        ):
-            clear = getattr(one, "clear_cache", None)
-            try:
-                if callable(clear):
-                    clear()
-                elif isinstance(one, types.FunctionType) and not is_machinery(one.__code__.co_filename):
-                    jax.jit(one).clear_cache()  # type: ignore[attr-defined]
-                    caches.evict(one)
-            except Exception:
-                continue
+        warm = caches.may_be_warm(self.function)
+        caches.clear(self.function, unwrap(self.function).objects)
         return warm
 
 

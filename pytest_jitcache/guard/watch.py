@@ -20,9 +20,9 @@ from pytest_jitcache.guard.options import Options
 from pytest_jitcache.guard.record import TraceRecord
 from pytest_jitcache.guard.target import Target, target_of
 from pytest_jitcache.identity import Unwrapped, unwrap
-from pytest_jitcache.jax import listening, settings, stack
+from pytest_jitcache.jax import listening, settings
 from pytest_jitcache.jax.explanations import explanations
-from pytest_jitcache.places import is_machinery
+from pytest_jitcache.jax.stack import Stack
 from pytest_jitcache.recorder import CONTROL_FLOW, Trace, Watcher, recorder, site_of
 from pytest_jitcache.sight import jit_in_sight
 
@@ -142,32 +142,29 @@ class Guard(Watcher):
 
     # -- events
 
-    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
+    def begin(self, trace: Trace, function: Unwrapped, stack: Stack) -> None:
         if not self.running:
             return
-        matched = self._matches(trace, function, frame)
+        matched = self._matches(trace, function, stack)
         if matched:
             self._matched[id(trace)] = trace
             if self.wants_captures:
                 self._note_captures(trace, function)
-        elif self._plain and not self._plain_on_stack(frame):
+        elif self._plain and not stack.running(self._plain):
             self._plain_calls.start()
         if trace.test_site is None and self._home is not None:
-            self._set_test_site(trace, frame)
+            self._set_test_site(trace, stack)
 
     def _note_captures(self, trace: Trace, function: Unwrapped) -> None:
         kept = self.captures.begin(trace, function.objects)
         if kept is not None:
             self._kept[id(trace)] = kept
 
-    def _set_test_site(self, trace: Trace, frame: FrameType | None) -> None:
-        while frame is not None:
-            if frame.f_code is self._home:
-                trace.test_site = site_of(frame)
-                return
-            frame = frame.f_back
+    def _set_test_site(self, trace: Trace, stack: Stack) -> None:
+        frame = stack.frame_of(self._home)
+        trace.test_site = site_of(frame) if frame is not None else trace.test_site
 
-    def _matches(self, trace: Trace, function: Unwrapped, frame: FrameType) -> bool:
+    def _matches(self, trace: Trace, function: Unwrapped, stack: Stack) -> bool:
         if not self.targets:
             return function.found
         outer = trace.inside
@@ -178,22 +175,11 @@ class Guard(Watcher):
             if target.matches(function):
                 target.called = hit = True
         if not hit and function.found and self._plain:
-            on_stack = self._codes_on_stack(frame)
+            on_stack = stack.running(self._plain)
             for target in self.targets:
                 if not target.jitted and target.codes & on_stack:
                     target.called = hit = True
         return hit
-
-    def _codes_on_stack(self, frame: FrameType | None) -> set[CodeType]:
-        found: set[CodeType] = set()
-        while frame is not None:
-            if frame.f_code in self._plain:
-                found.add(frame.f_code)
-            frame = frame.f_back
-        return found
-
-    def _plain_on_stack(self, frame: FrameType | None) -> bool:
-        return bool(self._codes_on_stack(frame))
 
     def end(self, trace: Trace) -> None:
         with self.lock:
@@ -229,7 +215,7 @@ class Guard(Watcher):
         fun: Any,
         compiled: Trace | None,
         function: Unwrapped | None,
-        frame: FrameType,
+        stack: Stack,
     ) -> None:
         if not self.running:
             return
@@ -243,25 +229,25 @@ class Guard(Watcher):
             if stage != "compile" or not self.wants_compiles:
                 return
             if compiled is None and owner is not None and fun is None:
-                compiled = _compile_by_name(owner, frame)
-            elif compiled is None or function is None or not self._matches(compiled, function, frame):
+                compiled = _compile_by_name(owner, stack)
+            elif compiled is None or function is None or not self._matches(compiled, function, stack):
                 return
             if compiled is not None:
-                self._count_compile(compiled, frame)
+                self._count_compile(compiled, stack)
 
-    def loop_compiled(self, primitive: str, frame: FrameType) -> None:
+    def loop_compiled(self, primitive: str, stack: Stack) -> None:
         """An eager control-flow function was compiled: it counts for that of its bodies that was traced last."""
         if not self.running or not self.wants_compiles:
             return
-        bodies = [unwrap(body).codes[-1:] for body in stack.eager_bodies(frame)[1]]
+        bodies = [unwrap(body).codes[-1:] for body in stack.eager_bodies()[1]]
         with self.lock:
             for trace in reversed(self.record):
                 if trace.codes and trace.codes[-1:] in bodies and trace.traced_for in CONTROL_FLOW[primitive]:
-                    self._count_compile(_compile_by_name(trace, frame), frame)
+                    self._count_compile(_compile_by_name(trace, stack), stack)
                     return
 
-    def _count_compile(self, compiled: Trace, frame: FrameType) -> None:
-        self._set_test_site(compiled, frame)
+    def _count_compile(self, compiled: Trace, stack: Stack) -> None:
+        self._set_test_site(compiled, stack)
         self.record.compiles.append(compiled)
         self.counting.add(compiled, "compiled")
 
@@ -271,7 +257,7 @@ class Guard(Watcher):
         self._off_calls.start()
         if not self.targets:
             self.disabled = ["the block"]
-        for code in self._codes_on_stack(sys._getframe(1)):
+        for code in Stack(sys._getframe(1)).running(self._plain):
             self._note_disabled(code)
 
     def lost(self, error: BaseException) -> None:
@@ -399,13 +385,10 @@ class Guard(Watcher):
                 raise RetraceError(report.never_traced(target.name, self.options.info), self.record)
 
 
-def _compile_by_name(owner: Trace, frame: FrameType | None) -> Trace:
-    stage = "compile"
-    while frame is not None and is_machinery(frame.f_code.co_filename):
-        if "transpose" in frame.f_code.co_name:
-            stage = "transpose"
-        frame = frame.f_back
+def _compile_by_name(owner: Trace, stack: Stack) -> Trace:
+    frame = stack.caller()
     compiled = copy.copy(owner)
-    compiled.stage, compiled.seconds, compiled.test_site = stage, {}, None
+    compiled.stage = "transpose" if stack.is_transpose() else "compile"
+    compiled.seconds, compiled.test_site = {}, None
     compiled.call_site = site_of(frame) if frame is not None else None
     return compiled

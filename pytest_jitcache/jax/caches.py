@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pytest_jitcache.jax import names
+from pytest_jitcache.places import is_machinery
 
 __tracebackhide__ = True
 
 
+def clear(function: Any, parts: Iterable[Any]) -> None:
+    """Make a jitted function start cold.
+
+    Args:
+        parts: what it is wrapped around, from the outside in.
+    """
+    import jax
+
+    for one in (function, *(getattr(function, name, None) for name in names.INNER_JITS), *parts):
+        empty = names.CLEAR.of(one)
+        try:
+            if callable(empty):
+                empty()
+            elif isinstance(one, types.FunctionType) and not is_machinery(one.__code__.co_filename):
+                names.CLEAR.of(jax.jit(one))()
+                evict(one)
+        except Exception:
+            continue
+
+
 def evict(fun: Any) -> None:
     """Drop everything that JAX's caches hold for a function, beyond what its `clear_cache()` drops."""
-    util = names.module("jax._src.util")
-    for name in ("_caches", "_weakref_lru_caches"):
+    util = names.module(names.UTIL)
+    for name in names.ALL_CACHES:
         for cache in list(getattr(util, name, ())):
-            drop = getattr(cache, "evict_weakref", None) or getattr(cache, "evict_function", None)
+            drop = names.EVICT.of(cache)
             if drop is not None:
                 try:
                     drop(fun)
@@ -27,7 +49,7 @@ def evict(fun: Any) -> None:
 def may_be_warm(function: Any) -> bool:
     """Whether calls of a jitted function may be in its cache; True for what is not made by `jax.jit`."""
     try:
-        return bool(function._cache_size())
+        return bool(names.CACHE_SIZE.of(function)())
     except Exception:
         return True
 
@@ -39,9 +61,8 @@ def cache_epoch() -> object:
     """An object that changes whenever JAX's caches are cleared (`jax.clear_caches()`)."""
     global _cached_canary
     if _cached_canary is None:
-        util = names.module("jax._src.util")
         try:
-            _cached_canary = util.cache(max_size=1, trace_context_in_key=False)(_new_object)
+            _cached_canary = names.CACHE.find()(max_size=1, trace_context_in_key=False)(_new_object)
         except Exception:
             names.lose("this JAX does not let us notice jax.clear_caches()")
             _cached_canary = functools.cache(_new_object)

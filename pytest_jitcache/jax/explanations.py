@@ -8,12 +8,12 @@ import threading
 from types import FrameType
 from typing import Any
 
-from pytest_jitcache.jax import listening, names, stack
+from pytest_jitcache.jax import listening, names
+from pytest_jitcache.jax.stack import fun_of
 from pytest_jitcache.places import in_jax
 
 __tracebackhide__ = True
 
-_EXPLAIN = "jax_explain_cache_misses"
 _EXPLAINERS = ("jax._src.pjit", "jax._src.interpreters.partial_eval", "jax._src.compiler", "jax._src.compilation_cache")
 _EXPLANATION = "TRACING CACHE MISS"
 _RAISED_TO_WARNINGS = ("PERSISTENT COMPILATION CACHE MISS", "Not writing persistent cache entry")
@@ -23,7 +23,7 @@ def explains_misses() -> bool:
     """Whether this JAX can explain why a call was not found in the trace cache."""
     import jax
 
-    return hasattr(jax.config, _EXPLAIN)
+    return any(hasattr(jax.config, name) for name in names.EXPLAIN)
 
 
 class _Explanations(logging.Filter):
@@ -42,10 +42,10 @@ class _Explanations(logging.Filter):
         with self.lock:
             self.asked += 1
             if self.asked == 1 and explains_misses():
-                self.before = bool(getattr(jax.config, _EXPLAIN))
+                self.before = bool(names.EXPLAIN.of(jax.config))
                 for name in _EXPLAINERS:
                     logging.getLogger(name).addFilter(self)
-                jax.config.update(_EXPLAIN, True)  # type: ignore[no-untyped-call]
+                jax.config.update(names.EXPLAIN.texts[0], True)  # type: ignore[no-untyped-call]
 
     def stop(self) -> None:
         import jax
@@ -53,7 +53,7 @@ class _Explanations(logging.Filter):
         with self.lock:
             self.asked -= 1
             if not self.asked and explains_misses():
-                jax.config.update(_EXPLAIN, self.before)  # type: ignore[no-untyped-call]
+                jax.config.update(names.EXPLAIN.texts[0], self.before)  # type: ignore[no-untyped-call]
                 for name in _EXPLAINERS:
                     logging.getLogger(name).removeFilter(self)
 
@@ -73,7 +73,7 @@ class _Explanations(logging.Filter):
     def _asked_for_by_user() -> bool:
         """Whether a test has switched the explanations on for its thread, under `jax.explain_cache_misses(True)`."""
         try:
-            return names.module("jax._src.config").explain_cache_misses.get_local() is True
+            return names.EXPLAIN_HERE.find().get_local() is True
         except Exception:
             return False
 
@@ -85,6 +85,6 @@ def _explained_fun(frame: FrameType | None) -> Any:
     """The function whose miss JAX is explaining: a local of the function that does."""
     while frame is not None:
         if in_jax(frame.f_code.co_filename) and frame.f_code.co_name.startswith("explain"):
-            return stack.fun_of(frame) or frame.f_locals.get("f")
+            return fun_of(frame) or names.EXPLAINED.read(frame.f_locals)
         frame = frame.f_back
     return None

@@ -11,19 +11,16 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
-from pytest_jitcache.jax import names, settings, stack
+from pytest_jitcache.jax import names, settings
 from pytest_jitcache.jax.running import Running
+from pytest_jitcache.jax.stack import Call, Stack, Start, bare, file_of, fun_of
 from pytest_jitcache.places import OURS, in_jax
 
 __tracebackhide__ = True
 
-TRACE = "/jax/core/compile/jaxpr_trace_duration"
-LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
-COMPILE = "/jax/core/compile/backend_compile_duration"
-STAGES = {TRACE: "trace", LOWER: "lower", COMPILE: "compile"}
+_STAGES = {"trace": names.TRACE_EVENT, "lower": names.LOWER_EVENT, "compile": names.COMPILE_EVENT}
 
 _CANARY = "/pytest_jitcache/canary"
-_STARTS = frozenset({"trace_to_jaxpr", "create_pjit_jaxpr"})
 _EAGER = frozenset({"scan", "while", "cond"})
 
 
@@ -32,13 +29,11 @@ class Sink(Protocol):
 
     def cares(self, fun: Any) -> bool: ...
 
-    def trace_started(self, start: stack.Start) -> object: ...
+    def trace_started(self, start: Start) -> object: ...
 
     def trace_ended(self, token: Any, seconds: float, succeeded: bool) -> None: ...
 
-    def stage_ended(
-        self, stage: str, seconds: float, fun_name: str, call: stack.Call | None, frame: FrameType
-    ) -> None: ...
+    def stage_ended(self, stage: str, seconds: float, fun_name: str, call: Call | None, stack: Stack) -> None: ...
 
     def trace_measured(self, seconds: float, fun_name: str) -> None: ...
 
@@ -82,14 +77,11 @@ def listen(sink: Sink) -> None:
     state.sink = sink
     if not monitoring_is_heard():
         jax.monitoring.register_event_duration_secs_listener(_on_duration)
-    util = names.module("jax._src.util")
-    if util is not None and hasattr(util, "test_event_listener"):
-        if not trace_starts_are_heard():
-            present = util.test_event_listener
-            state.chained = present if present is not _on_event else None
-            util.test_event_listener = _on_event
-    else:
-        names.lose("this JAX does not announce the start of a trace: traces are seen when they end")
+    if announces_starts() and not trace_starts_are_heard():
+        util, name = names.module(names.UTIL), names.LISTENER.texts[0]
+        present = getattr(util, name)
+        state.chained = present if present is not _on_event else None
+        setattr(util, name, _on_event)
     settings.hook_disable_jit(_jit_switched)
     _keep_out_of_places()
 
@@ -98,7 +90,7 @@ def listen(sink: Sink) -> None:
 def _keep_out_of_places() -> None:
     """Our frames are no user's: without them the place of a call that goes through a wrap is what it is without one."""
     try:
-        names.module("jax._src.source_info_util").register_exclusion(OURS)
+        names.EXCLUSION.find()(OURS)
     except Exception:
         names.lose("the places that this JAX names itself may be ours, where a wrapped function is called")
 
@@ -107,7 +99,7 @@ def monitoring_is_heard() -> bool:
     """Whether events of `jax.monitoring` still reach us; `jax.monitoring.clear_event_listeners()` ends that."""
     import jax.monitoring
 
-    listeners = getattr(names.module("jax._src.monitoring"), "get_event_duration_listeners", None)
+    listeners = names.LISTENERS.find()
     if listeners is not None:
         return _on_duration in listeners()
     state.heard.monitoring = 0
@@ -117,17 +109,17 @@ def monitoring_is_heard() -> bool:
 
 def trace_starts_are_heard() -> bool:
     """Whether the starts of traces still reach us."""
-    util = names.module("jax._src.util")
-    if util is None or not hasattr(util, "test_event"):
-        return True
+    announce = names.ANNOUNCE.find()
+    if announce is None:
+        return names.LISTENER.of(names.module(names.UTIL)) is _on_event or not announces_starts()
     state.heard.starts = 0
-    util.test_event(_CANARY)
+    announce(_CANARY)
     return bool(state.heard.starts)
 
 
 def announces_starts() -> bool:
     """Whether this JAX announces the start of each trace (0.5 and later)."""
-    return hasattr(names.module("jax._src.util"), "test_event_listener")
+    return any(hasattr(names.module(names.UTIL), name) for name in names.LISTENER)
 
 
 def _on_duration(event: str, duration_secs: float, **kwargs: Any) -> None:
@@ -135,24 +127,23 @@ def _on_duration(event: str, duration_secs: float, **kwargs: Any) -> None:
         state.heard.monitoring = 1
         return
     sink = state.sink
-    stage = STAGES.get(event)
+    stage = next((stage for stage, name in _STAGES.items() if event in name), None)
     if sink is None or stage is None:
         return
     try:
-        frame = sys._getframe(1)
+        stack = Stack(sys._getframe(1))
         _running.settle()
         name = str(kwargs.get("fun_name", ""))
         if stage == "trace":
             if not (announces_bodies() or getattr(state.heard, "busy", False)):
                 state.heard.busy = True  # to record a trace may trace: the parts of an equinox module are put together
                 try:
-                    _trace_seen_at_its_end(sink, frame, duration_secs)
+                    _trace_seen_at_its_end(sink, stack, duration_secs)
                 finally:
                     state.heard.busy = False
-            sink.trace_measured(duration_secs, stack.bare(name))
+            sink.trace_measured(duration_secs, bare(name))
             return
-        call = next((stack.users_own(call, at) for call, at in stack.calls(frame)), None)
-        sink.stage_ended(stage, duration_secs, stack.bare(name), call, frame)
+        sink.stage_ended(stage, duration_secs, bare(name), stack.users_call(), stack)
     except Exception as error:
         sink.failed(error)
 
@@ -164,7 +155,7 @@ def _on_event(name: str, *args: Any) -> None:
     if state.chained is not None:
         state.chained(name, *args)
     sink = state.sink
-    if sink is None or name not in _STARTS:
+    if sink is None or name not in names.STARTS:
         return
     try:
         _trace_starts(sink, sys._getframe(2))
@@ -174,7 +165,7 @@ def _on_event(name: str, *args: Any) -> None:
 
 def announces_bodies() -> bool:
     """Whether this JAX announces each run of a body under a trace (0.9 and later), and not only those under a jit."""
-    return hasattr(names.module("jax._src.interpreters.partial_eval"), "test_event")
+    return names.BODIES_ANNOUNCED.find() is not None
 
 
 def announces_checkpoints() -> bool:
@@ -185,13 +176,13 @@ def announces_checkpoints() -> bool:
 
 
 def _tokens(sink: Sink, frame: FrameType) -> list[object]:
-    fun = stack.fun_of(frame)
+    fun = fun_of(frame)
     if fun is None:
-        return []
-    if not announces_bodies() and getattr(fun, "__name__", "") in _EAGER and in_jax(stack.file_of(fun)):
-        starts = stack.starts_of_bodies(frame)
+        raise LookupError("JAX does not say which function it traces")
+    if not announces_bodies() and getattr(fun, "__name__", "") in names.EAGER and in_jax(file_of(fun)):
+        starts = Stack(frame).starts_of_bodies()
     else:
-        starts = [stack.start_of(frame, fun)] if sink.cares(fun) else []
+        starts = [Stack(frame).start(fun)] if sink.cares(fun) else []
     found = (sink.trace_started(start) for start in starts)
     return [token for token in found if token is not None]
 
@@ -210,17 +201,14 @@ def _end(running: _Open, succeeded: bool) -> None:
             state.sink.trace_ended(token, time.perf_counter() - running.began, succeeded)
 
 
-def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> None:
+def _trace_seen_at_its_end(sink: Sink, stack: Stack, duration: float) -> None:
     """JAX 0.4.35, and the pmap of 0.8 and earlier: the one event comes when the trace is over."""
-    wanted = ("stage_parallel_callable",) if announces_starts() else ("_create_pjit_jaxpr", "stage_parallel_callable")
-    here: FrameType | None = frame.f_back
-    for _ in range(4):
-        if here is None or here.f_code.co_name in wanted:
-            break
-        here = here.f_back
-    if here is None or here.f_code.co_name not in wanted:
+    wanted = (*names.PMAP_ENDS, *(() if announces_starts() else names.ENDS))
+    within = [frame for frame in stack.in_jax() if frame.f_code.co_name in wanted]
+    if not within or within[0] not in [frame for frame, _ in stack.frames[1:6]]:
         return
-    for outer in reversed([at for at in stack.above(here) if at.f_code.co_name in wanted and not _running.holds(at)]):
+    here, *around = within
+    for outer in reversed([frame for frame in around if not _running.holds(frame)]):
         _trace_starts(sink, outer)  # it has started before: from here on it is known what is inside it
     error, traceback = sys.exc_info()[1], sys.exc_info()[2]
     raised = False
@@ -232,9 +220,11 @@ def _trace_seen_at_its_end(sink: Sink, frame: FrameType, duration: float) -> Non
         sink.trace_ended(token, duration, not raised)
 
 
-def running_trace(frame: FrameType | None) -> object:
-    """The token of the innermost trace that runs at or above `frame`, or None."""
-    running: _Open | None = _running.value_of(frame)
+def running_trace(frame: FrameType | Stack) -> object:
+    """The token of the innermost trace that runs at or above a frame, or None."""
+    if not _running:
+        return None
+    running: _Open | None = _running.value_of(Stack(frame) if isinstance(frame, FrameType) else frame)
     return running.tokens[0] if running is not None else None
 
 

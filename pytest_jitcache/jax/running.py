@@ -14,7 +14,7 @@ import opcode
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -58,13 +58,15 @@ class Running:
         watched = self._watched[key] = _Watched(value, ended, id(frame.f_back), threading.get_ident(), frame.f_code)
         watched.note = weakref.ref(note_on(frame), functools.partial(self._gone, key))
 
-    def value_of(self, frame: FrameType | None) -> Any:
-        """What the innermost watched frame at or above `frame` is watched for, or None."""
-        while frame is not None and self._watched:
+    def __bool__(self) -> bool:
+        return bool(self._watched)
+
+    def value_of(self, frames: Iterable[FrameType]) -> Any:
+        """What the first of some frames that is watched is watched for, or None."""
+        for frame in frames:
             watched = self._watched.get(id(frame))
             if watched is not None and watched.code is frame.f_code:
                 return watched.value
-            frame = frame.f_back
         return None
 
     def holds(self, frame: FrameType) -> bool:

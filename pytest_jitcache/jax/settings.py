@@ -15,7 +15,7 @@ __tracebackhide__ = True
 def _settings() -> tuple[tuple[str, Any], ...]:
     """The settings of JAX by name: everything in these modules that holds a value and can be swapped for a time."""
     found = {}
-    for module in map(names.module, ("jax._src.config", "jax._src.mesh", "jax._src.core")):
+    for module in map(names.module, names.SETTINGS):
         for name in dir(module):
             value = getattr(module, name, None)
             kind = type(value)
@@ -32,8 +32,7 @@ def settings() -> tuple[tuple[str, str], ...]:
 
     Parts of that key that have no name follow as "#0", "#1", ... Empty where JAX does not say.
     """
-    config = names.module("jax._src.config")
-    context = getattr(config, "trace_context", None)
+    context = names.CONTEXT.find()
     if context is None:
         return ()
     try:
@@ -66,9 +65,8 @@ def jit_is_disabled() -> bool:
     """Whether jit is switched off on this thread."""
     import jax
 
-    config = names.module("jax._src.config")
     try:
-        return bool(config.disable_jit.value)
+        return bool(names.DISABLE_JIT.find().value)
     except Exception:
         return bool(getattr(jax.config, "jax_disable_jit", False))
 
@@ -76,7 +74,6 @@ def jit_is_disabled() -> bool:
 @functools.cache
 def hook_disable_jit(switched: Callable[[], None]) -> None:
     """Have `switched` called whenever jit is switched off or on, on any thread. Whoever is called so today still is."""
-    config = names.module("jax._src.config")
 
     def then(chained: Callable[[Any], None] | None, value: Any) -> None:
         if chained is not None:
@@ -84,9 +81,8 @@ def hook_disable_jit(switched: Callable[[], None]) -> None:
         switched()
 
     try:
-        state = config.disable_jit
-        thread_hook, global_hook = state._update_thread_local_hook, state._update_global_hook
-        state._update_thread_local_hook = functools.partial(then, thread_hook)
-        state._update_global_hook = functools.partial(then, global_hook)
+        switch = names.DISABLE_JIT.find()
+        for hook in (*names.THREAD_HOOK, *names.GLOBAL_HOOK):
+            setattr(switch, hook, functools.partial(then, getattr(switch, hook)))
     except Exception:
         names.lose("this JAX does not let us notice that jit is switched off inside a block")

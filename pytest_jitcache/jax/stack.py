@@ -1,4 +1,4 @@
-"""The frames of a call that missed: who called what, with which arguments."""
+"""The stack of a notification, read once, and the walks over it: who was called, by whom, with which arguments."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
+from pytest_jitcache.jax import names
 from pytest_jitcache.jax.running import note_on
-from pytest_jitcache.places import in_jax, is_library, is_machinery, is_wrapping
+from pytest_jitcache.places import Whose, whose
 
 __tracebackhide__ = True
 
-_CALL_FRAMES = frozenset(
-    {"_trace_for_jit", "_infer_params", "_infer_params_impl", "_infer_params_internal", "infer_params", "cache_miss"}
-)
-_CALL_FILES = ("pjit.py", "partial_eval.py", "profiler.py", "util.py")  # also traceback_util.py and linear_util.py
-_INSPECTIONS = frozenset({"jit_trace", "trace", "jit_lower", "lower", "jit_eval_shape", "eval_shape", "make_jaxpr_f"})
+# Which locals of a control-flow function hold the bodies that it was given: these are its parameters.
 _BODIES = {
     "scan": ("f",), "map": ("f",), "while_loop": ("cond_fun", "body_fun"), "fori_loop": ("body_fun",),
     "cond": ("true_fun", "false_fun"), "_cond": ("true_fun", "false_fun"), "switch": ("branches",),
 }  # fmt: skip
+# Parameters of `jax.jit`.
 _OPTIONS = (
     "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "inline", "device",
     "backend", "use_resource_env", "compiler_options_kvs",
 )  # fmt: skip
+_FAR = 60  # frames of JAX between a call and its trace, at most
+_EQUINOX = "equinox"
 
 
 @dataclass
@@ -49,169 +49,219 @@ class Start:
 
     fun: Any
     traced_for: str
-    frame: FrameType
+    stack: Stack
     call: Call | None
     avals: tuple[tuple[Any, ...], dict[str, Any]] | None
     made: Call | None = None  # as JAX sees it, where `call` is the one that the user made of a library's jit
     flat: bool = False  # the abstract arguments are those of the primitive, not of the function
 
 
-def called_by_user(frame: FrameType | None) -> bool:
-    """Whether the jitted function that is traced in a frame was called by the user's own line, and not by JAX's."""
-    while frame is not None and frame.f_code.co_filename.endswith(_CALL_FILES) and in_jax(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame is not None and not is_library(frame.f_code.co_filename)
+class Stack:
+    """The frames of a thread from one outwards, each with whose it is. Must not outlive the notification.
 
+    Attributes:
+        frames: pairs of frame and owner, from the inside out.
+    """
 
-def only_inspected(frame: FrameType | None) -> bool:
-    """Whether a trace was asked for to be looked at (`.lower`, `.trace`, `.eval_shape`, `make_jaxpr`), not by a call."""
-    while frame is not None and in_jax(frame.f_code.co_filename):
-        if frame.f_code.co_name == "cache_miss":
-            return False
-        if frame.f_code.co_name in _INSPECTIONS:
-            return True
-        frame = frame.f_back
-    return False
+    __slots__ = ("frames",)
+
+    def __init__(self, frame: FrameType | None) -> None:
+        frames = []
+        while frame is not None:
+            frames.append((frame, whose(frame.f_code.co_filename)))
+            frame = frame.f_back
+        self.frames: list[tuple[FrameType, Whose]] = frames
+
+    @property
+    def top(self) -> FrameType:
+        """The innermost frame."""
+        return self.frames[0][0]
+
+    def __iter__(self) -> Iterator[FrameType]:
+        return (frame for frame, _ in self.frames)
+
+    def above(self, owner: Whose) -> Iterator[FrameType]:
+        """The frames above the innermost one, up to the first whose owner is nearer to the user than `owner`."""
+        for frame, whose_it_is in self.frames[1:]:
+            if whose_it_is > owner:
+                return
+            yield frame
+
+    def in_jax(self) -> list[FrameType]:
+        """All frames of JAX above the innermost one."""
+        return [frame for frame, owner in self.frames[1:] if owner is Whose.JAX]
+
+    def running(self, codes: frozenset[CodeType]) -> frozenset[CodeType]:
+        """Which of some code objects run here."""
+        return codes.intersection(frame.f_code for frame in self)
+
+    def frame_of(self, code: CodeType | None) -> FrameType | None:
+        """The innermost frame that runs a code object."""
+        return next((frame for frame in self if frame.f_code is code), None)
+
+    def call_site(self) -> FrameType | None:
+        """The first frame above the innermost that is the user's own, or else an installed library's."""
+        library = None
+        for frame, owner in self.frames[1:]:
+            if owner is Whose.USER:
+                return frame
+            if library is None and owner is Whose.LIBRARY:
+                library = frame
+        return library
+
+    # -- what kind of call it is
+
+    def called_by_user(self) -> bool:
+        """Whether the jitted function that is traced here was called by the user's own line, and not by JAX's."""
+        for frame, owner in self.frames[1:]:
+            if owner is not Whose.JAX or not frame.f_code.co_filename.endswith(names.CALL_FILES.texts):
+                return owner is Whose.USER
+        return False
+
+    def only_inspected(self) -> bool:
+        """Whether a trace was asked for to be looked at (`.lower`, `.trace`, `.eval_shape`), not by a call."""
+        for frame in self.above(Whose.JAX):
+            if frame.f_code.co_name in names.CALL_MISSED:
+                return False
+            if frame.f_code.co_name in names.INSPECTIONS:
+                return True
+        return False
+
+    def is_transpose(self) -> bool:
+        """Whether what is compiled here is a backward pass."""
+        return any(text in frame.f_code.co_name for frame in self.above(Whose.CARRIER) for text in names.TRANSPOSE)
+
+    def caller(self) -> FrameType | None:
+        """The first frame that is no machinery's."""
+        return next((frame for frame, owner in self.frames if owner > Whose.CARRIER), None)
+
+    def traced_in_same_call(self, body: object) -> bool:
+        """Whether the user's one call that leads to a trace has traced the same body before.
+
+        `scan` and `while_loop` do so to promote weak types, flax to learn what a lifted `scan` leaves alone.
+        """
+        entry = self.top
+        for frame in self.above(Whose.CARRIER):
+            if whose(frame.f_code.co_filename) <= Whose.WRAPPER:
+                entry = frame
+        traced = note_on(entry).bodies
+        seen = body in traced
+        traced.add(body)
+        return seen
+
+    # -- with which arguments
+
+    def calls(self) -> Iterator[tuple[Call, int]]:
+        """The calls that missed, from the innermost out, as far as machinery reaches; each with the number of its frame."""
+        for number, (frame, owner) in enumerate(self.frames[:_FAR]):
+            if owner is Whose.JAX:
+                if frame.f_code.co_name in names.CALLS:
+                    call = _call_of(frame.f_locals)
+                    if call is not None:
+                        yield call, number
+            elif number and owner > Whose.CARRIER:
+                return
+
+    def users_call(self) -> Call | None:
+        """The innermost call that missed, as the user made it."""
+        return next((self.users_own(call, number) for call, number in self.calls()), None)
+
+    def users_own(self, call: Call, number: int) -> Call:
+        """The call as the user made it, where a library has jitted a function of its own around the user's."""
+        return (self._equinox_call(number) if _EQUINOX in file_of(call.fun) else None) or call
+
+    def _equinox_call(self, number: int) -> Call | None:
+        """`eqx.filter_jit` jits a function of its own; one of its frames knows the user's."""
+        for frame, owner in self.frames[number : number + 20]:
+            if owner is Whose.WRAPPER and frame.f_code.co_name in names.EQUINOX_CALL:
+                local = frame.f_locals
+                wrapper = names.EQUINOX_WRAPPER.read(local)
+                if _EQUINOX in frame.f_code.co_filename and callable(getattr(wrapper, "__wrapped__", None)):
+                    return Call(
+                        wrapper.__wrapped__, local["args"], local["kwargs"], arrays_only=True,
+                        signature=names.EQUINOX_SIGNATURE.of(wrapper),
+                    )  # fmt: skip
+        return None
+
+    def start(self, fun: Any) -> Start:
+        """The trace of `fun` that begins in the innermost frame."""
+        local = self.top.f_locals
+        debug = names.DEBUG_INFO.read(local)
+        traced_for = str(names.TRACED_FOR.of(debug, "") or "jit")
+        call = made = None
+        for found, number in self.calls():
+            if found.fun is fun:
+                call, made = self.users_own(found, number), found
+                break
+            if traced_for != "jit":
+                break
+        avals = None
+        unflatten = names.UNFLATTEN.of(names.AVALS.read(local))
+        if call is None and unflatten is not None and not names.FLAT.read(local):
+            try:
+                args, kwargs = unflatten()
+                avals = (tuple(args), dict(kwargs))
+            except Exception:
+                avals = None
+        return Start(fun, traced_for, self, call, avals, made)
+
+    # -- bodies of eager loops
+
+    def eager_bodies(self) -> tuple[str, list[Any]]:
+        """The control-flow function whose primitive is jitted or compiled here, and the bodies it was given."""
+        entry: FrameType | None = None
+        for frame in self.above(Whose.CARRIER):
+            wanted = _BODIES.get(frame.f_code.co_name, ())
+            if wanted and any(text in frame.f_code.co_filename for text in names.LOOPS):
+                entry = frame if any(name in frame.f_locals for name in wanted) else entry
+        if entry is None:
+            return "", []
+        bodies: list[Any] = []
+        for name in _BODIES[entry.f_code.co_name]:
+            value = entry.f_locals.get(name)
+            bodies += value if isinstance(value, list | tuple) else [value]
+        return entry.f_code.co_name.lstrip("_"), [body for body in bodies if callable(body)]
+
+    def starts_of_bodies(self) -> list[Start]:
+        """A start for each body of an eager control-flow function, with the primitive's flat arguments."""
+        flat = tuple(names.FLAT_AVALS.read(self.top.f_locals) or ())
+        kind, bodies = self.eager_bodies()
+        return [Start(body, kind, self, None, (flat, {}), flat=True) for body in bodies]
 
 
 def fun_of(frame: FrameType) -> Any:
-    fun: Any = frame.f_locals.get("fun")
-    transformed = hasattr(fun, "transforms") and hasattr(fun, "f")  # linear_util.WrappedFun of JAX 0.8 and earlier
-    return fun.f if transformed else fun
-
-
-def start_of(frame: FrameType, fun: Any) -> Start:
-    local = frame.f_locals
-    debug = local.get("debug_info")
-    traced_for = str(getattr(debug, "traced_for", "") or "jit")
-    call = made = None
-    for found, at in calls(frame):
-        if found.fun is fun:
-            call, made = users_own(found, at), found
-            break
-        if traced_for != "jit":
-            break
-    avals = None
-    in_avals = local.get("in_avals")
-    if call is None and in_avals is not None and hasattr(in_avals, "unflatten"):
-        try:
-            if not local.get("fun_takes_flat_tree_arg"):
-                args, kwargs = in_avals.unflatten()
-                avals = (tuple(args), dict(kwargs))
-        except Exception:
-            avals = None
-    return Start(fun, traced_for, frame, call, avals, made)
-
-
-def users_own(call: Call, frame: FrameType) -> Call:
-    """The call as the user made it, where a library has jitted a function of its own around the user's."""
-    return (_equinox_call(frame) if "equinox" in file_of(call.fun) else None) or call
-
-
-def eager_bodies(frame: FrameType) -> tuple[str, list[Any]]:
-    """The control-flow function whose primitive is being jitted or compiled below a frame, and the bodies it was given."""
-    entry: FrameType | None = None
-    at = frame.f_back
-    while at is not None and is_machinery(at.f_code.co_filename):
-        if at.f_code.co_name in _BODIES and "control_flow" in at.f_code.co_filename:
-            entry = at if any(name in at.f_locals for name in _BODIES[at.f_code.co_name]) else entry
-        at = at.f_back
-    if entry is None:
-        return "", []
-    bodies: list[Any] = []
-    for name in _BODIES[entry.f_code.co_name]:
-        value = entry.f_locals.get(name)
-        bodies += value if isinstance(value, list | tuple) else [value]
-    return entry.f_code.co_name.lstrip("_"), [body for body in bodies if callable(body)]
-
-
-def starts_of_bodies(frame: FrameType) -> list[Start]:
-    """A start for each body of an eager control-flow function, with the primitive's flat arguments."""
-    flat = tuple(frame.f_locals.get("in_type") or ())
-    kind, bodies = eager_bodies(frame)
-    return [Start(body, kind, frame, None, (flat, {}), flat=True) for body in bodies]
-
-
-def calls(frame: FrameType | None) -> Iterator[tuple[Call, FrameType]]:
-    """The calls that missed, from the innermost out, as far as JAX's (or a wrapper's) own frames reach."""
-    limit = 60
-    while frame is not None and limit:
-        code = frame.f_code
-        if in_jax(code.co_filename):
-            if code.co_name in _CALL_FRAMES:
-                local = frame.f_locals
-                if "fun" in local and "args" in local and "kwargs" in local:
-                    yield _call_of(local), frame
-        elif limit < 60 and not is_machinery(code.co_filename):
-            return
-        frame = frame.f_back
-        limit -= 1
-
-
-def _call_of(local: Mapping[str, Any]) -> Call:
-    info = local.get("ji") or local.get("jit_info")
-    options = tuple((name, repr(value)) for name in _OPTIONS if not _is_default(value := getattr(info, name, None)))
-    return Call(
-        local["fun"],
-        local["args"],
-        local["kwargs"],
-        tuple(getattr(info, "static_argnums", ()) or ()),
-        tuple(getattr(info, "static_argnames", ()) or ()),
-        options,
-        signature=getattr(info, "fun_signature", None),
-    )
-
-
-def _is_default(option: Any) -> bool:
-    return not option or getattr(option, "name", "") == "AUTO"
+    """The function that is traced in a frame."""
+    fun: Any = names.FUN.read(frame.f_locals)
+    transformed = names.TRANSFORMS.of(fun) is not None  # linear_util.WrappedFun of JAX 0.8 and earlier
+    return names.TRANSFORMED.of(fun) if transformed else fun
 
 
 def file_of(fun: Any) -> str:
     return str(getattr(getattr(fun, "__code__", None), "co_filename", ""))
 
 
-def _equinox_call(frame: FrameType | None) -> Call | None:
-    """`eqx.filter_jit` jits a function of its own; its `_call` frame knows the user's."""
-    limit = 20
-    while frame is not None and limit:
-        if frame.f_code.co_name == "_call" and "equinox" in frame.f_code.co_filename:
-            local = frame.f_locals
-            wrapper = local["jit_wrapper" if "jit_wrapper" in local else "self"]  # "self" up to equinox 0.11
-            return Call(
-                wrapper.__wrapped__, local["args"], local["kwargs"], arrays_only=True,
-                signature=getattr(wrapper, "_signature", None),
-            )  # fmt: skip
-        frame = frame.f_back
-        limit -= 1
-    return None
-
-
-def traced_in_same_call(frame: FrameType, body: object) -> bool:
-    """Whether the user's one call that leads to a trace has traced the same body before.
-
-    `scan` and `while_loop` do so to promote weak types, flax to learn what a lifted `scan` leaves alone.
-    """
-    entry = frame
-    above = frame.f_back
-    while above is not None and is_machinery(above.f_code.co_filename):
-        if is_wrapping(above.f_code.co_filename):
-            entry = above
-        above = above.f_back
-    traced = note_on(entry).bodies
-    seen = body in traced
-    traced.add(body)
-    return seen
-
-
 def bare(name: str) -> str:
+    """The name of a function without that of the transform that events put around it, as in `jit(f)`."""
     found = re.fullmatch(r"\w+\((.*)\)", name)
     return found.group(1) if found else name
 
 
-def above(frame: FrameType) -> Iterator[FrameType]:
-    """The frames of JAX above one."""
-    at = frame.f_back
-    while at is not None:
-        if in_jax(at.f_code.co_filename):
-            yield at
-        at = at.f_back
+def _call_of(local: Mapping[str, Any]) -> Call | None:
+    fun, args, kwargs = (name.read(local, _call_of) for name in (names.FUN, names.ARGS, names.KWARGS))
+    if _call_of in (fun, args, kwargs):
+        return None
+    info = names.JIT_INFO.read(local)
+    options = tuple((name, repr(value)) for name in _OPTIONS if not _is_default(value := getattr(info, name, None)))
+    return Call(
+        fun,
+        args,
+        kwargs,
+        tuple(names.STATIC_ARGNUMS.of(info, ()) or ()),
+        tuple(names.STATIC_ARGNAMES.of(info, ()) or ()),
+        options,
+        signature=names.SIGNATURE.of(info),
+    )
+
+
+def _is_default(option: Any) -> bool:
+    return not option or getattr(option, "name", "") in names.NO_OPTION

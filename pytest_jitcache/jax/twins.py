@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pytest_jitcache.jax import listening
+from pytest_jitcache.jax import listening, names
 
 __tracebackhide__ = True
 
@@ -17,9 +17,10 @@ def twin(function: Any, after_miss: Callable[[], None]) -> Any:
     """
     try:
         state = function.__getstate__()
-        missed = state["cache_miss"]
+        miss = names.MISSED.texts[0]
+        missed = state[miss]
 
-        def cache_miss(*args: Any, **kwargs: Any) -> Any:
+        def after_miss_too(*args: Any, **kwargs: Any) -> Any:
             result = missed(*args, **kwargs)
             listening.settle_here()
             after_miss()
@@ -27,7 +28,7 @@ def twin(function: Any, after_miss: Callable[[], None]) -> Any:
 
         kind: Any = type(function)
         made = kind.__new__(kind)
-        made.__setstate__({**state, "cache_miss": cache_miss})
+        made.__setstate__({**state, miss: after_miss_too})
         return made
     except Exception:
         return None

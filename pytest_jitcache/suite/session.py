@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from pytest_jitcache.causes import CAUSES, Difference, compare
 from pytest_jitcache.identity import Unwrapped, unwrap
-from pytest_jitcache.jax import listening, stack
+from pytest_jitcache.jax import listening
 from pytest_jitcache.jax.explanations import explanations
+from pytest_jitcache.jax.stack import Stack
 from pytest_jitcache.places import is_library
 from pytest_jitcache.recorder import CONTROL_FLOW, Site, Trace, Watcher, recorder, site_of
 from pytest_jitcache.signature import Leaf, Node, Signature, kind_name
@@ -181,16 +182,14 @@ class Session(Watcher):
 
     # -- from the recorder
 
-    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
+    def begin(self, trace: Trace, function: Unwrapped, stack: Stack) -> None:
         record = Record(
             function_of(function), self.phase, trace.thread, time.perf_counter(), trace, layers=trace.layers,
-            looked_at=stack.only_inspected(frame.f_back),
+            looked_at=stack.only_inspected(),
         )  # fmt: skip
         if trace.body and trace.around is None:
             record.holds = _holds(function, trace)
-        above: FrameType | None = frame if self.home is not None else None
-        while above is not None and above.f_code is not self.home:
-            above = above.f_back
+        above = stack.frame_of(self.home)
         record.test_site = site_of(above) if above is not None else None
         self._open[id(trace)] = record
 
