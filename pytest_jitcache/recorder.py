@@ -168,6 +168,9 @@ class Watcher:
 
     def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None: ...
 
+    def reported(self, fun: Any) -> None:
+        """JAX has measured a trace of a function: whoever has heard of no start of it has missed one, or it was cached."""
+
     def joined(self, other: Watcher) -> None: ...
 
     def names(self, fun: Any) -> bool:
@@ -348,10 +351,11 @@ class Recorder:
         for watcher in self.watchers():
             watcher.stage(stage, seconds, fun_name, call.fun if call is not None else None, compiled, function, stack)
 
-    def trace_measured(self, seconds: float, fun_name: str) -> None:
+    def trace_measured(self, seconds: float, fun_name: str, fun: Any) -> None:
         if self.is_quiet:
             return
         for watcher in self.watchers():
+            watcher.reported(fun)
             watcher.spent("trace", seconds, fun_name, None, False)
 
     def jit_switched(self, off: bool) -> None:

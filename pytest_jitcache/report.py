@@ -173,6 +173,15 @@ def unjudged(name: str, problems: Sequence[str], info: str | None) -> str:
     )
 
 
+def cannot_judge(name: str, missing: Sequence[str], info: str | None) -> str:
+    return _join(
+        f"cannot judge {name}: {missing[0]}",
+        "; ".join(missing) + ". A guard that does not see each trace could only pass for want of evidence.",
+        "Use a version of JAX that jax-jitcache was tested with (see README), or a later jax-jitcache.",
+        info,
+    )
+
+
 def captures_not_checked(name: str, reason: str) -> str:
     return f"what {name} captures was not checked: {reason}."
 

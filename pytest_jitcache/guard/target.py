@@ -28,6 +28,7 @@ class Target:
     under: tuple[Any, ...]  # everything under the jit, from the outside in
     called: bool = False
     traced: bool = False
+    heard: bool = False  # the start of a trace of it
     may_jit: bool = False  # a plain one that was called: a jitted function is in sight
 
     def matches(self, function: Unwrapped) -> bool:

@@ -173,7 +173,7 @@ class Guard(Watcher):
         hit = False
         for target in self.targets:
             if target.matches(function):
-                target.called = hit = True
+                target.called = target.heard = hit = True
         if not hit and function.found and self._plain:
             on_stack = stack.running(self._plain)
             for target in self.targets:
@@ -193,6 +193,14 @@ class Guard(Watcher):
             for inline in inlined:
                 inline.finished = True
                 self._count(inline)
+
+    def reported(self, fun: Any) -> None:
+        """A function that started cold can't be in a cache: a trace of it, of which no start was heard, has been missed."""
+        if not self.running or self.options.warm or fun is None:
+            return
+        for target in self.targets:
+            if target.jitted and target.fun is fun and not target.heard:
+                self.problems.append(f"JAX reports a trace of {target.name} that was not seen.")
 
     def names(self, fun: Any) -> bool:
         return self.running and any(fun is target.fun for target in self.targets if target.jitted)
@@ -307,7 +315,7 @@ class Guard(Watcher):
     def raise_alert(self) -> None:
         """Raise for the first group that went over its limit, with all its traces so far."""
         self.judged = True
-        error = self.error(*self.counting.first_alert())
+        error = self.cannot_judge() or self.error(*self.counting.first_alert())
         self.alerts.clear()
         if threading.get_ident() != self._thread:
             self.raised_elsewhere = error
@@ -345,13 +353,27 @@ class Guard(Watcher):
         )
         return report.blame(error, group[-1])
 
+    @property
+    def _names(self) -> str:
+        return " and ".join(t.name for t in self.targets) or "the block"
+
+    def cannot_judge(self) -> RetraceError | None:
+        """What is raised in place of any verdict where JAX does not tell what it needs."""
+        missing = listening.missing(self.wants_compiles)
+        if not missing:
+            return None
+        return RetraceError(report.cannot_judge(self._names, missing, self.options.info), self.record)
+
     def judge(self) -> None:
         """Raise or warn, once everything has been seen."""
         self.judged = True
+        cannot = self.cannot_judge()
+        if cannot is not None:
+            raise cannot
         worst = self.counting.worst()
         if worst is not None:
             raise self.error(*worst)
-        names = " and ".join(t.name for t in self.targets) or "the block"
+        names = self._names
         if self.disabled or (self._disabled_at_start and not len(self.record)):
             raise RetraceError(report.disabled(" and ".join(self.disabled) or names, self.options.info), self.record)
         if self.problems:

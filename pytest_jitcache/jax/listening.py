@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
-from pytest_jitcache.jax import names, settings
+from pytest_jitcache.jax import names, probe, settings
 from pytest_jitcache.jax.running import Running
 from pytest_jitcache.jax.stack import Call, Stack, Start, bare, file_of, fun_of
 from pytest_jitcache.places import OURS, in_jax
@@ -35,7 +35,7 @@ class Sink(Protocol):
 
     def stage_ended(self, stage: str, seconds: float, fun_name: str, call: Call | None, stack: Stack) -> None: ...
 
-    def trace_measured(self, seconds: float, fun_name: str) -> None: ...
+    def trace_measured(self, seconds: float, fun_name: str, fun: Any) -> None: ...
 
     def jit_switched(self, off: bool) -> None: ...
 
@@ -57,6 +57,8 @@ class _State:
     sink: Sink | None = None
     chained: Callable[..., Any] | None = None
     heard: threading.local = field(default_factory=threading.local)
+    probed: bool = False
+    missing: list[str] = field(default_factory=list)
 
 
 state = _State()
@@ -74,7 +76,7 @@ def listen(sink: Sink) -> None:
     """Send everything to `sink` from now on. May be called again at any time; repairs what others have removed."""
     import jax.monitoring
 
-    state.sink = sink
+    state.sink = state.sink or sink
     if not monitoring_is_heard():
         jax.monitoring.register_event_duration_secs_listener(_on_duration)
     if announces_starts() and not trace_starts_are_heard():
@@ -84,6 +86,40 @@ def listen(sink: Sink) -> None:
         setattr(util, name, _on_event)
     settings.hook_disable_jit(_jit_switched)
     _keep_out_of_places()
+    _probe()
+    state.sink = sink
+
+
+def _probe() -> None:
+    """Find out, once a process, whether this JAX tells what a verdict needs."""
+    if state.probed or settings.jit_is_disabled():
+        return
+    ear, trace = probe.made()
+    before, state.sink = state.sink, ear
+    try:
+        trace()
+    except Exception:
+        return  # nothing can be traced at the moment
+    finally:
+        state.sink = before
+    state.probed = True
+    state.missing = probe.missing(ear)
+    if not announces_starts():
+        names.lose("this JAX does not announce the start of a trace: traces are seen when they end")
+    if not probe.compiles_are_heard():
+        names.lose(_NO_COMPILES)
+
+
+_NO_COMPILES = "this JAX does not announce compiles in a way that is known here"
+
+
+def missing(compiles: bool = False) -> list[str]:
+    """Why no verdict can be given, one line each; empty where all that it needs is heard.
+
+    Args:
+        compiles: whether the verdict is about compiles, too.
+    """
+    return [*state.missing, *([_NO_COMPILES] if compiles and not probe.compiles_are_heard() else [])]
 
 
 @functools.cache
@@ -141,7 +177,10 @@ def _on_duration(event: str, duration_secs: float, **kwargs: Any) -> None:
                     _trace_seen_at_its_end(sink, stack, duration_secs)
                 finally:
                     state.heard.busy = False
-            sink.trace_measured(duration_secs, bare(name))
+            elif not trace_starts_are_heard():
+                raise LookupError("what tells of the start of a trace was replaced")
+            call = next((call for call, _ in stack.calls()), None)
+            sink.trace_measured(duration_secs, bare(name), call.fun if call is not None else None)
             return
         sink.stage_ended(stage, duration_secs, bare(name), stack.users_call(), stack)
     except Exception as error:
