@@ -22,6 +22,7 @@ from pytest_jitcache.places import Body, Whose, in_jax, qualname, show, whose
 from pytest_jitcache.signature import Argument, Capture, Node, Signature, identities, leaves_of, reference
 
 if TYPE_CHECKING:
+    from pytest_jitcache.captures.snapshot import Snapshot
     from pytest_jitcache.jax import programs
 
 # What an eager control-flow function is compiled as -> what its bodies are traced for.
@@ -116,6 +117,7 @@ class Trace:
     body: bool = True
     filtered: bool = False
     inline_of: CodeType | None = None
+    captured: Snapshot | None = field(default=None, repr=False)  # by a function that may be made anew, at its start
     call: programs.Call | None = field(default=None, repr=False)  # to look its program up, where a watcher wants to
 
     @property
@@ -314,6 +316,7 @@ class Recorder:
         if not succeeded:
             return
         trace.finished = True
+        _note_advanced(trace)
         if explanations.asked:
             self._words.over = trace
         for watcher in self.watchers():
@@ -419,6 +422,7 @@ class Recorder:
                 value = token.ref()
                 if value is not None:
                     token.slot = self._statics.slot((token.type, token.place), value, cached=True)
+                    token.captured = _held_by(value, argument.name)
         site = stack.call_site()
         inside = listening.running_trace(stack)
         return Trace(
@@ -444,6 +448,7 @@ class Recorder:
             filtered=filtered,
             # for a primitive JAX wraps the body anew each time, out of our sight
             wrapper=(lambda: None) if flat else reference(identity if filtered else fun),
+            captured=_captured(function),
         )
 
     def _signature(
@@ -469,6 +474,38 @@ def _program_call(made: Call) -> programs.Call | None:
     from pytest_jitcache.jax import programs
 
     return programs.call_of(made.fun, made.args, made.kwargs, made.static_argnums, made.static_argnames)
+
+
+def _captured(function: Unwrapped) -> Snapshot | None:
+    """What a function captures that may be made anew; None for one of a module, and where it can't be read."""
+    from pytest_jitcache.captures.snapshot import snapshot
+
+    if {*function.kinds} <= {"jit", "function"} or not function.found:
+        return None
+    try:
+        return snapshot(function.objects)
+    except Exception:  # a property of the user's that raises
+        return None
+
+
+def _held_by(value: Any, name: str) -> Snapshot | None:
+    from pytest_jitcache.captures.snapshot import held_by
+
+    try:
+        return None if isinstance(value, type) else held_by(value, name)
+    except Exception:
+        return None
+
+
+def _note_advanced(trace: Trace) -> None:
+    """A value that the body itself has changed, such as a count of its traces, tells nothing of two functions."""
+    fun = trace.ref()
+    if trace.captured is not None and fun is not None:
+        from pytest_jitcache.captures.snapshot import changes
+
+        after = _captured(unwrap(fun))
+        if after is not None:
+            trace.captured.advanced = frozenset(change.path for change in changes(trace.captured, after))
 
 
 _MADE_ANEW = ("partial", "vmap", "grad", "value_and_grad", "jacfwd", "jacrev")

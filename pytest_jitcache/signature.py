@@ -73,7 +73,7 @@ class ByIdentity:
     is given by `identity.Slots` at the time of the trace.
     """
 
-    __slots__ = ("id", "place", "ref", "slot", "text", "type")
+    __slots__ = ("captured", "id", "place", "ref", "slot", "text", "type")
 
     def __init__(self, value: object, place: object, text: str) -> None:
         self.type = kind_token(type(value))
@@ -81,6 +81,7 @@ class ByIdentity:
         self.text = text
         self.id = id(value)
         self.slot = 0
+        self.captured: Any = None  # what it held at the time of the trace
         self.ref = reference(value)
 
     @property

@@ -21,7 +21,7 @@ from typing import Any
 from pytest_jitcache.captures.digest import digests
 from pytest_jitcache.captures.reads import reads
 from pytest_jitcache.identity import is_jitted
-from pytest_jitcache.places import is_library, show
+from pytest_jitcache.places import Body, is_library, show
 from pytest_jitcache.signature import short_dtype
 
 DEPTH = 4
@@ -52,6 +52,11 @@ class Value:
     line: str = ""
     ref: Any = field(default=None, compare=False)
 
+    def alike(self, other: Value) -> bool:
+        """Whether it is the same, or looks the same: the same code, another object of the same class."""
+        made_anew = self.kind == other.kind and self.kind in ("function", "object") and self.token is not None
+        return self.same(other) or (made_anew and bool(self.token == other.token))
+
     def same(self, other: Value) -> bool:
         if self.ref is not None and other.ref is not None:
             there = self.ref()
@@ -69,12 +74,14 @@ class Snapshot:
         arrays: numpy arrays that the code reads, weakly, each with its digests.
         settings: those of JAX.
         names: all that the code looks up by name.
+        advanced: paths whose values the body itself has changed.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    advanced: frozenset[str] = frozenset()
     arrays: list[tuple[Any, tuple[str, ...]]] = field(default_factory=list)
 
 
@@ -114,6 +121,17 @@ def changes(before: Snapshot, now: Snapshot) -> list[Change]:
     return found
 
 
+def differences(before: Snapshot, now: Snapshot) -> list[Change]:
+    """As `changes`, between two functions (or objects) made anew: what they hold may be made anew as well."""
+    found = []
+    for path in {**before.values, **now.values}:
+        a, b = before.values.get(path), now.values.get(path)
+        if (a is None or b is None or not a.alike(b)) and path not in before.advanced:
+            held = before.held.get(path) or now.held[path]
+            found.append(Change(path, a or _ABSENT, b or _ABSENT, held))
+    return [c for c in found if not any(c is not o and _is_in(o.path, c.path) for o in found)]
+
+
 def _is_in(path: str, outer: str) -> bool:
     return path.startswith((f"{outer}.", f"{outer}["))
 
@@ -136,6 +154,17 @@ def snapshot(objects: Iterable[Any], statics: Mapping[str, Any] | None = None) -
         statics: its static arguments, by name.
     """
     return _Reader().read(objects, statics or {})
+
+
+def held_by(value: Any, name: str) -> Snapshot:
+    """What a static value holds: the captures of a function, or all of an object.
+
+    Args:
+        value: the function or object.
+        name: of the argument.
+    """
+    reader = _Reader(whole=not isinstance(value, _FUNCTIONS))
+    return reader.read([value], {}) if isinstance(value, _FUNCTIONS) else reader.read([], {name: value})
 
 
 def look(
@@ -202,12 +231,14 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 class _Reader:
     """Follows a function to all that it captures."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = False) -> None:
+        self.whole = whole  # look at all attributes, not only at those that some code names
         self.found = Snapshot()
         self.names: dict[str, str] = {}  # attributes and keys that some code reads, with the line
         self.seen: set[int] = set()
         self.codes: set[CodeType] = set()
         self.pending: list[tuple[_Spot, Any]] = []
+        self.paths: dict[str, list[Any]] = {}
         self.roots: dict[str, Any] = {}  # what the expressions begin with
         self.fetches: dict[str, str] = {}  # path -> the expression
 
@@ -219,7 +250,7 @@ class _Reader:
             self.add(name, self.root(value), value, "static")
         while self.pending:
             self.value(*self.pending.pop(0))
-        self.found.settings = _settings()
+        self.found.settings = {} if self.whole else _settings()
         self.found.names.update(self.names)
         return self.found
 
@@ -238,8 +269,11 @@ class _Reader:
         if isinstance(fun, functools.partial):
             self.function(fun.func)
             at = self.root(fun)
+            code = getattr(fun.func, "__code__", None)
+            names = code.co_varnames[: code.co_argcount] if code is not None else ()
             for number, value in enumerate(fun.args):
-                self.add(f"argument {number} of the partial", f"{at}.args[{number}]", value, "partial")
+                name = names[number] if number < len(names) else f"argument {number} of the partial"
+                self.add(name, f"{at}.args[{number}]", value, "partial")
             for name, value in fun.keywords.items():
                 self.add(name, f"{at}.keywords[{name!r}]", value, "partial")
         elif isinstance(fun, types.MethodType):
@@ -305,7 +339,11 @@ class _Reader:
             self.function(value)
         elif not isinstance(value, types.ModuleType) and _plain(value) is None:
             self.methods(value)
-        self.pending.append((_Spot(path, fetch, held, line), value))
+        known = self.paths.setdefault(path, [])
+        if not any(one is value for one in known):
+            known.append(value)
+            unique = path if len(known) == 1 else f"{path} ({len(known)})"  # helpers have names of their own
+            self.pending.append((_Spot(unique, fetch, held, line), value))
 
     def value(self, spot: _Spot, value: Any) -> None:
         if len(self.found.values) >= BUDGET or spot.path in self.found.values:
@@ -322,17 +360,16 @@ class _Reader:
             self.array(spot, value)
         elif isinstance(value, types.MethodType):
             self.function(value)
-            self.keep(
-                spot, _by_identity(value.__self__, f"method {value.__func__.__qualname__}", "function", spot.line)
-            )
+            name = f"method {getattr(value.__func__, '__qualname__', '')}"
+            self.keep(spot, _by_identity(value.__self__, name, "function", spot.line, _token(value)))
         elif isinstance(value, _FUNCTIONS):
             self.function(value)
             name = str(getattr(value, "__qualname__", "a partial")).replace(".<locals>", "")
-            self.keep(spot, _by_identity(value, name, "function", spot.line))
+            self.keep(spot, _by_identity(value, name, "function", spot.line, _token(value)))
         elif isinstance(value, type):
             self.keep(spot, _by_identity(value, value.__qualname__, "function", spot.line))
         elif is_jitted(value) or isinstance(value, weakref.ref | types.GeneratorType):
-            self.keep(spot, _by_identity(value, type(value).__name__, "function", spot.line))
+            self.keep(spot, _by_identity(value, type(value).__name__, "function", spot.line, _token(value)))
         elif spot.depth < DEPTH and (id(value) not in self.seen or not spot.depth):
             self.seen.add(id(value))
             self.inside(spot, value)
@@ -375,11 +412,13 @@ class _Reader:
             self.keep(spot, Value((kind.__name__, tuple(texts)), shown, "set", spot.line))
         else:
             self.methods(value)
-            self.keep(spot, _by_identity(value, kind.__name__, "object", spot.line))
+            looks = f"{kind.__module__}.{kind.__qualname__}"
+            self.keep(spot, _by_identity(value, kind.__name__, "object", spot.line, looks))
             slots = {n for base in kind.__mro__ for n in _slots(base)}
             of_class = {n: v for base in reversed(kind.__mro__) if _is_users(base) for n, v in vars(base).items()}
             parts = {n: v for n, v in of_class.items() if n not in slots and _is_data(v)}
-            parts.update({n: getattr(value, n) for n in slots if n in self.names and hasattr(value, n)})
+            wanted = slots if self.whole else slots & self.names.keys()
+            parts.update({n: getattr(value, n) for n in sorted(wanted) if n != "__weakref__" and hasattr(value, n)})
             self.attributes(spot, {**parts, **(getattr(value, "__dict__", None) or {})})
 
     def container(self, spot: _Spot, value: Any) -> None:
@@ -390,7 +429,8 @@ class _Reader:
         self.keep(spot, Value((kind, len(value)), text, "container", spot.line))
 
     def attributes(self, spot: _Spot, parts: Mapping[str, Any]) -> None:
-        for name, line in list(self.names.items()):
+        names = dict.fromkeys(parts, spot.line) if self.whole else dict(self.names)
+        for name, line in names.items():
             if name in parts and not name.startswith("__"):
                 self.value(spot.attribute(name, line), parts[name])
 
@@ -432,11 +472,19 @@ def _plain(value: Any) -> tuple[object, str, str] | None:
     return None
 
 
-def _by_identity(value: Any, text: str, kind: str, line: str) -> Value:
+def _by_identity(value: Any, text: str, kind: str, line: str, token: object = None) -> Value:
+    """A value that is known by identity; the token says what it looks like, where that can be said."""
     try:
-        return Value(None, text, kind, line, weakref.ref(value))
+        return Value(token, text, kind, line, weakref.ref(value))
     except TypeError:
         return Value(id(value), text, kind, line)
+
+
+def _token(function: Any) -> object:
+    """The code of a callable; None for what has none."""
+    inner = getattr(function, "__func__", None) or getattr(function, "func", None) or function
+    code = getattr(inner, "__code__", None) or getattr(getattr(inner, "__wrapped__", None), "__code__", None)
+    return None if code is None else Body.of(code)
 
 
 def _text(value: Any) -> str:

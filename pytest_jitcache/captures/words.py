@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pytest_jitcache.captures.remedies import called, listed, static
 from pytest_jitcache.captures.snapshot import Change
 from pytest_jitcache.report import described, wrapped
 
@@ -16,11 +17,11 @@ _SHOWN = 4
 # Names by which a body reads what is another value each time, and what to do instead.
 _IMPURE = (
     (("random", "default_rng", "randn", "normal", "uniform", "shuffle", "rng"),
-     "Draw the numbers with `jax.random` from a key that is passed to `{name}`, or draw them outside and pass them."),
+     "Draw the numbers with `jax.random` from a key that is passed to {name}, or draw them outside and pass them."),
     (("time", "perf_counter", "monotonic", "now", "time_ns", "datetime"),
-     "Read the clock outside, and pass the time to `{name}` as an argument."),
+     "Read the clock outside, and pass the time to {name} as an argument."),
     (("next", "__next__", "pop", "popleft", "get"),
-     "Take the next item outside, and pass it to `{name}` as an argument."),
+     "Take the next item outside, and pass it to {name} as an argument."),
 )  # fmt: skip
 
 
@@ -79,73 +80,63 @@ def text(stale: Stale, others: Sequence[Stale] = (), info: str | None = None) ->
 
 
 def _why(stale: Stale) -> str:
-    name = stale.trace.name
+    name = called(stale.trace.name)
     if told(stale):
         return (
-            f"`{name}` read {_list(told(stale))} while it was traced. A warm call runs the program of that trace and does "
+            f"{_begin(name)} read {listed(told(stale))} while it was traced. A warm call runs the program of that trace and does "
             "not look again, so it goes on with the old value and nothing tells."
         )
     if stale.impure:
         return (
-            f"The body of `{name}` reads something that is another value each time, such as a random number, the time or "
+            f"The body of {name} reads something that is another value each time, such as a random number, the time or "
             "an iterator. It is read when the function is traced; each warm call repeats that value."
         )
     return (
-        f"`{name}` gave another program when it was traced than it would give now, so it reads something that has changed "
+        f"{_begin(name)} gave another program when it was traced than it would give now, so it reads something that has changed "
         "since, such as a file or a value inside an object. A warm call goes on with the old one."
     )
 
 
 def _fix(stale: Stale) -> str:
-    name = stale.trace.name
+    name = called(stale.trace.name)
     changes = told(stale)
     if not changes and stale.impure:
         found = (words for names, words in _IMPURE if stale.reads.intersection(names))
-        return next(found, "Compute it outside, and pass it to `{name}` as an argument.").format(name=name)
+        return next(found, "Compute it outside, and pass it to {name} as an argument.").format(name=name)
     if not changes:
-        return f"Pass what it reads to `{name}` as an argument."
+        return f"Pass what it reads to {name} as an argument."
     change = changes[0]
     if change.path in stale.advanced and change.held != "setting":
-        return f"Pass `{change.path}` to `{name}` as an argument, and return its new value for the next call."
+        return f"Pass `{change.path}` to {name} as an argument, and return its new value for the next call."
     if change.held == "setting":
-        return f"Set `{change.path}` before the first call of `{name}`, and keep it; or `{name}.clear_cache()` after it is set."
+        return f"Set `{change.path}` before the first call of {name}, and keep it; or clear its cache (`clear_cache()`) after it is set."
     return _pass(stale, changes)
 
 
 def _pass(stale: Stale, changes: Sequence[Change]) -> str:
-    name, change = stale.trace.name, changes[0]
-    what = _list(changes[:3])
+    name, change = called(stale.trace.name), changes[0]
+    what = listed(changes[:3])
     if change.held == "partial":
-        return f"Leave {what} out of the partial, and pass it in each call{_static(stale, changes)}."
+        return f"Leave {what} out of the partial, and pass it in each call{_as_static(stale, changes)}."
     if change.held == "default":
-        return f"Pass {what} in each call{_static(stale, changes)}; a default is read once."
-    if any(c.after.kind in ("function", "object") for c in changes) and not _static(stale, changes):
+        return f"Pass {what} in each call{_as_static(stale, changes)}; a default is read once."
+    if any(c.after.kind in ("function", "object") for c in changes) and not _as_static(stale, changes):
         return (
-            f"Pass {what} to `{name}`, as a static argument if it is a function, as a pytree if it holds arrays; or jit "
+            f"Pass {what} to {name}, as a static argument if it is a function, as a pytree if it holds arrays; or jit "
             f"a function of its own for each."
         )
     owner = change.path.partition(".")[0]
     if change.held in ("self", "static") and "." in change.path:
         return (
-            f"Pass {what} to `{name}` as an argument of its own{_static(stale, changes)}, or make the class of `{owner}` a "
+            f"Pass {what} to {name} as an argument of its own{_as_static(stale, changes)}, or make the class of `{owner}` a "
             "pytree and pass it as an argument that is not static."
         )
-    return f"Pass {what} to `{name}` as an argument{_static(stale, changes)}."
+    return f"Pass {what} to {name} as an argument{_as_static(stale, changes)}."
 
 
-def _static(stale: Stale, changes: Sequence[Change]) -> str:
-    """Where the value decides what is computed, or can be no array, the argument has to be static."""
-    choices = [c for c in changes if {c.before.kind, c.after.kind} & {"choice", "function"} and c.held != "setting"]
-    numbers = [c for c in changes if {c.before.kind, c.after.kind} == {"number"}]
-    ints = [c for c in numbers if c.after.text.lstrip("-").isdigit()]
-    if any(c.after.kind == "set" for c in changes):
-        return ", a static one (`static_argnames`), as a frozenset"
-    structure = stale.apart is None or stale.apart.structure
-    if choices or (structure and ints):
-        return ", a static one (`static_argnames`)"
-    return ""
+def _as_static(stale: Stale, changes: Sequence[Change]) -> str:
+    return static(changes, structure=stale.apart is None or stale.apart.structure)
 
 
-def _list(changes: Sequence[Change]) -> str:
-    names = [f"`{c.path}`" for c in changes[:3]]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
+def _begin(name: str) -> str:
+    return name[:1].upper() + name[1:]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pytest_jitcache.captures.snapshot import Change, Snapshot, differences
 from pytest_jitcache.causes.table import CAUSES, ORDER
 from pytest_jitcache.signature import (
     OMITTED,
@@ -34,6 +35,7 @@ class Difference:
     after: str = ""
     inside: int = 0  # of the traces around the two, how many levels out
     nested: bool = False  # it is something that `what` holds
+    captured: tuple[Change, ...] | None = None  # what differs in what the two hold; None where that is not known
 
     @property
     def title(self) -> str:
@@ -63,7 +65,8 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
     )
     if new_object:
         kept = earlier.ref() is not None and earlier.slot != later.slot
-        found.append(Difference("kept" if kept else "function" if later.traced_for in _CALLS else "body"))
+        cause = "kept" if kept else "function" if later.traced_for in _CALLS else "body"
+        found.append(Difference(cause, captured=_captured(earlier.captured, later.captured)))
     if settings and any(d.cause == "dtype" and "x64" in s.what for s in settings for d in arguments):
         found += settings
         settings = []
@@ -84,6 +87,10 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         cleared = earlier.epoch is not later.epoch or (bool(later.settings) and same_object)
         found.append(Difference("caches cleared" if cleared else "unknown"))
     return found
+
+
+def _captured(earlier: Snapshot | None, later: Snapshot | None) -> tuple[Change, ...] | None:
+    return None if earlier is None or later is None else tuple(differences(earlier, later))
 
 
 def _around(earlier: Trace, later: Trace) -> list[Difference]:
@@ -159,9 +166,11 @@ def _anew(cause: str, path: str, a: object, b: object) -> Difference:
     pairs = _made_anew(a, b)
     if any(one.is_class for one, _ in pairs):
         return Difference("class", path, token_text(a), token_text(b))
+    known = [_captured(x.captured, y.captured) for x, y in pairs]
+    captured = None if not known or None in known else tuple(change for one in known for change in one or ())
     if not pairs or pairs[0][0] is a:
-        return Difference(cause, path, token_text(a), token_text(b))
-    return Difference(cause, path, pairs[0][0].text, pairs[0][1].text, nested=True)
+        return Difference(cause, path, token_text(a), token_text(b), captured=captured)
+    return Difference(cause, path, pairs[0][0].text, pairs[0][1].text, nested=True, captured=captured)
 
 
 def _first_difference(a: object, b: object) -> tuple[str, str]:

@@ -18,6 +18,8 @@ class Cause:
         looks_at: what of the two traces is compared to find it.
         why: what JAX does and why, one or two sentences. May use the words of `words.explain`, such as `{what}`.
         fix: the one change that ends it, with the same words.
+        fix_apart: that where the two functions (or objects) hold other values, `{captured}`: never to keep one of them,
+            which would go on with its own.
         example: lines of Python that provoke it, after `PRELUDE`.
         argument: whether the first line names what differs: an argument, a setting.
         new_signature: whether JAX promises one trace for each of what differs.
@@ -35,7 +37,17 @@ class Cause:
     new_signature: bool = False
     made_anew: bool = False
     codes: tuple[str, ...] = ()
+    fix_apart: str = ""
 
+
+_AS_ARGUMENT = (
+    "Let {fun} take {captured} as an argument{static}, and pass it in each call: then the function captures nothing that "
+    "differs. The one made first would go on with the first value, and give wrong results."
+)
+_OF_ITS_OWN = (
+    "Pass {captured} to {fun} as an argument of its own{static}, so that what is passed as `{what}` holds nothing that "
+    "differs. The first one would go on with the first value, and give wrong results."
+)
 
 PRELUDE = """\
 import jax
@@ -64,6 +76,7 @@ with traced_once():
         argument=False,
         made_anew=True,
         codes=("JIT106",),
+        fix_apart=_AS_ARGUMENT,
     ),
     "kept": Cause(
         "made anew and kept",
@@ -88,6 +101,7 @@ with traced_once(per="definition"):
         argument=False,
         made_anew=True,
         codes=("JIT192",),
+        fix_apart=_AS_ARGUMENT,
     ),
     "body": Cause(
         "new function object",
@@ -111,6 +125,7 @@ with traced_once():
         argument=False,
         made_anew=True,
         codes=("JIT401",),
+        fix_apart=_AS_ARGUMENT,
     ),
     "class": Cause(
         "class made anew",
@@ -138,8 +153,7 @@ with traced_once(step):
     "static made anew": Cause(
         "static argument made anew",
         "static arguments that compare by identity: which objects they are",
-        "`{what}` is static, and {held} compares by identity, so each new object is a new key in JAX's cache, though it "
-        "holds the same as the last.",
+        "`{what}` is static, and {held} compares by identity, so each new object is a new key in JAX's cache{though_same}.",
         "{anew_fix}",
         """
 apply = jax.jit(lambda function, x: function(x), static_argnums=0)
@@ -148,6 +162,7 @@ with traced_once(apply):
         apply(lambda v: v + 1, X)
 """,
         codes=("JIT304",),
+        fix_apart=_OF_ITS_OWN,
     ),
     "static nan": Cause(
         "static argument is NaN",
@@ -173,6 +188,7 @@ with traced_once(step):
     for _ in range(2):
         step(jax.tree_util.Partial(lambda v: v + 1), X)
 """,
+        fix_apart=_OF_ITS_OWN,
     ),
     "metadata value": Cause(
         "pytree structure",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from pytest_jitcache.captures.remedies import called, listed, static
 from pytest_jitcache.causes.compare import Difference
 from pytest_jitcache.causes.kinds import made_anew
 from pytest_jitcache.causes.table import CAUSES
@@ -20,6 +22,7 @@ def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, 
     kind_why, kind_fix = made_anew(later)
     words = {
         "name": later.name,
+        "fun": called(later.name),
         "place": later.place,
         "what": difference.what,
         "before": difference.before,
@@ -27,14 +30,35 @@ def explain(difference: Difference, earlier: Trace, later: Trace) -> tuple[str, 
         "traced_for": _public_name(later.traced_for),
         "kind_why": kind_why,
         "kind_fix": kind_fix,
+        "though_same": ", though it holds the same as the last" if difference.captured == () else "",
         "held": "what it holds" if difference.nested else "its type",
-        "anew_fix": _anew_fix(difference),
+        "anew_fix": _anew_fix(difference, later),
         "nan_fix": _nan_fix(difference),
         "value_fix": _value_fix(difference),
         "weak_why": _weak_why(difference),
         "weak_fix": _weak_fix(difference),
     }
-    return cause.why.format(**words), cause.fix.format(**words)
+    why = cause.why.format(**words)
+    if not difference.captured or not cause.fix_apart:
+        return why, cause.fix.format(**words)
+    changes = [c for c in difference.captured if c.held != "setting"] or [*difference.captured]
+    told = "; ".join(
+        f"{c.path} was {c.before.text}, is {c.after.text}" for c in changes[:2] if c.before.text != c.after.text
+    )
+    why += f" What it captures differs: {told}." if told else f" What it captures differs: another {changes[0].path}."
+    if _of_a_library(difference) == "optax":
+        return why, (
+            "Build the transformation once, outside, and pass it to each call; where a value of it varies, make it with "
+            "`optax.inject_hyperparams`, which takes the value into the state."
+        )
+    words["captured"], words["static"] = listed(changes), static(changes, structure=False)
+    return why, cause.fix_apart.format(**words)
+
+
+def _of_a_library(difference: Difference) -> str:
+    """The package that has made a function which the user has passed on, or an empty string."""
+    found = re.search(r"site-packages[/\\](\w+)[/\\]", difference.after)
+    return found.group(1) if found else ""
 
 
 def _public_name(traced_for: str) -> str:
@@ -61,7 +85,11 @@ def _weak_fix(difference: Difference) -> str:
     return f"Pass `{difference.what}` as the same kind in every call: always a Python scalar, or always an array such as {call}."
 
 
-def _anew_fix(difference: Difference) -> str:
+def _anew_fix(difference: Difference, later: Trace) -> str:
+    if _of_a_library(difference):
+        site = later.call_site or later.test_site
+        at = f", in the call at {site}," if site is not None else ""
+        return f"Make what is passed as `{difference.what}`{at} once, before the first call, and pass the same one each time."
     which = (
         f"in `{difference.what}`"
         if difference.nested or difference.cause == "metadata"
