@@ -52,6 +52,9 @@ class Kept:
     start: Snapshot
     end: Snapshot | None = None
     advanced: frozenset[str] = frozenset()  # paths whose values the body itself has changed
+    test: str = ""  # in which it was traced, for a whole suite
+    test_before: str = ""  # that had ended when it was last looked at
+    looked: int = 0  # after which test that was, in numbers
     proven: Snapshot | None = None  # what was captured when the two programs were last compared
 
     def now(self) -> Snapshot:
@@ -118,7 +121,7 @@ class Captures:
         not_checked: the names of functions that could not be checked, with the reason.
     """
 
-    kept: list[Kept] = field(default_factory=list)
+    kept: dict[object, Kept] = field(default_factory=dict)
     not_checked: dict[str, str] = field(default_factory=dict)
     checked: int = 0
     _vain: dict[str, int] = field(default_factory=dict)
@@ -137,12 +140,20 @@ class Captures:
         """It has ended, and a warm call may go back to it from now on."""
         kept.end = kept.now()
         kept.advanced = frozenset(c.path for c in changes(kept.start, kept.end))
-        fun = kept.call.fun()
-        key = kept.call.key
-        self.kept = [
-            k for k in self.kept if k.call.fun() is not None and not (k.call.fun() is fun and k.call.key == key)
-        ]
-        self.kept.append(kept)
+        key = (id(kept.call.fun()), kept.call.key)
+        self.kept.pop(key, None)
+        self.kept[key] = kept
+
+    def living(self) -> list[Kept]:
+        """The traces of functions that are still there, in the order in which they were made."""
+        for key in [key for key, kept in tuple(self.kept.items()) if kept.call.fun() is None]:
+            self.kept.pop(key, None)
+        return [*self.kept.values()]
+
+    def forget(self, kept: Kept) -> None:
+        """It has been told."""
+        for key in [key for key, other in tuple(self.kept.items()) if other is kept]:
+            self.kept.pop(key, None)
 
     def stale(self, which: Which = "all") -> list[Stale]:
         """Those that have gone stale, in the order in which they were traced.
@@ -151,21 +162,21 @@ class Captures:
             which: to compare programs for "all", or only where something captured has "changed" since the last time, or
                 is "unchanged".
         """
-        found = []
-        for kept in tuple(self.kept):
-            if which != "all" and bool(self.changed(kept)) != (which == "changed"):
-                continue
-            try:
-                one = kept.prove()
-                self.checked += 1
-            except NothingWarm:
-                continue
-            except NotChecked as error:
-                self.not_checked.setdefault(kept.trace.name, str(error))
-                continue
-            if one is not None:
-                found.append(one)
-        return found
+        found = [self.stale_one(kept, which) for kept in self.living()]
+        return [one for one in found if one is not None]
+
+    def stale_one(self, kept: Kept, which: Which = "all") -> Stale | None:
+        """The same of one."""
+        if which != "all" and bool(self.changed(kept)) != (which == "changed"):
+            return None
+        try:
+            self.checked += 1
+            return kept.prove()
+        except NothingWarm:
+            return None
+        except NotChecked as error:
+            self.not_checked.setdefault(kept.trace.name, str(error))
+            return None
 
     def changed(self, kept: Kept) -> list[Change]:
         """What has changed since the last time, without what has changed in vain too often."""
@@ -177,7 +188,7 @@ class Captures:
     def look(self) -> Callable[[], bool]:
         """A quick look whether all that is captured is the same as now. Keeps the functions alive."""
         vain = {path for path, times in self._vain.items() if times >= _IDLE}
-        looks = [look(_alive(kept.objects), kept.call.statics(), vain) for kept in self.kept[-1:] if kept.call.fun()]
+        looks = [look(_alive(kept.objects), kept.call.statics(), vain) for kept in self.living()[-1:]]
         return looks[0] if looks else lambda: True
 
 

@@ -24,6 +24,7 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
     Attributes:
         summary: how many functions the summary lists, 0 for no summary.
         strict: whether a test that retraces fails.
+        check_captures: whether to look, after each test, for functions that keep a stale value.
         json, timeline: files to write, or None.
         baseline: the file of accepted retraces, or None.
         update_baseline: whether to write that file instead of failing tests.
@@ -32,6 +33,7 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
 
     summary: int = 0
     strict: bool = False
+    check_captures: bool = False
     json: Path | None = None
     timeline: Path | None = None
     baseline: Path | None = None
@@ -40,13 +42,15 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
 
     @property
     def on(self) -> bool:
-        return bool(self.summary or self.strict or self.json or self.timeline)
+        return bool(self.summary or self.strict or self.check_captures or self.json or self.timeline)
 
     def header(self) -> str:
         """In words, for the head of the run."""
         words = []
         if self.strict:
             words.append("strict")
+        if self.check_captures:
+            words.append("checks captures")
         if self.baseline is not None:
             words.append(f"{'updates baseline' if self.update_baseline else 'baseline'} {self.baseline.name}")
         if self.summary:
@@ -77,6 +81,13 @@ def add(parser: pytest.Parser) -> None:
         dest="jitcache_strict",
         help="don't, although the ini file says so.",
     )
+    group.addoption(
+        "--jitcache-check-captures",
+        action="store_true",
+        default=None,
+        help="after each test, tell the functions of your own code that keep a stale value: something that was captured "
+        "when they were traced has changed. With --jitcache-strict it is an error of the test in which it changed.",
+    )
     for name, text in (
         ("json", "write all traces and compiles of the run to FILE, as JSON."),
         ("timeline", "write the trace, lower and compile spans of the run to FILE, for Perfetto or chrome://tracing."),
@@ -97,6 +108,7 @@ def add(parser: pytest.Parser) -> None:
         default="",
     )
     parser.addini("jitcache_strict", "true or false (--jitcache-strict).", type="bool", default=False)
+    parser.addini("jitcache_check_captures", "true or false (--jitcache-check-captures).", type="bool", default=False)
     parser.addini(
         "jitcache_allow",
         "functions that may be traced again: dotted names such as package.module.function, with * for any part.",
@@ -130,6 +142,9 @@ def read(config: pytest.Config) -> Settings:
     settings = Settings(
         summary=_summary(config),
         strict=_ini(config, "jitcache_strict", _TRUTH) if strict_option is None else strict_option,
+        check_captures=bool(
+            getattr(config.option, "jitcache_check_captures", None) or _ini(config, "jitcache_check_captures", _TRUTH)
+        ),
         json=_path(config, "json"),
         timeline=_path(config, "timeline"),
         baseline=_path(config, "baseline"),

@@ -38,6 +38,7 @@ def document(totals: Totals) -> dict[str, Any]:
             {"name": one.name, "seconds": one.seconds, "compiles": one.compiles} for one in totals.worst_operations()
         ],
         "functions": [_function(total) for total in ordered],
+        "stale_values": [{"test": test or None, **one} for test, one in totals.stale],
         "tests": _tests(totals, number.__getitem__),
     }
 

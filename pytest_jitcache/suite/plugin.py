@@ -10,17 +10,20 @@ import contextlib
 import sys
 import time
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_jitcache.errors import RetraceError
+from pytest_jitcache.errors import RetraceError, StaleValueError
 from pytest_jitcache.items import code_of, raise_in_test
 from pytest_jitcache.suite import baseline, files, output_json, strict, summary, timeline
 from pytest_jitcache.suite.jax_import import WhenImported
 from pytest_jitcache.suite.options import Settings
 from pytest_jitcache.suite.session import Payload, Session
 from pytest_jitcache.suite.totals import Totals
+
+if TYPE_CHECKING:
+    from pytest_jitcache.suite.captures import SuiteCaptures
 
 _CARGO = "jitcache"  # the attribute of a report, and the key of a worker's output
 
@@ -36,7 +39,9 @@ class SuitePlugin:
         self.session = Session(
             spans=settings.timeline is not None, explain=settings.strict and config.get_verbosity() >= 2
         )
-        self.jax = WhenImported("jax", self.session.listen)
+        self.captures: SuiteCaptures | None = None
+        self.stale: list[dict[str, Any]] = []  # what has gone stale in the test that runs
+        self.jax = WhenImported("jax", self._listen)
         self.began = time.perf_counter()
         self.accepted: baseline.Entries = {}
         if settings.strict and settings.baseline is not None and settings.baseline.exists():
@@ -49,6 +54,15 @@ class SuitePlugin:
         self.unwritten: list[str] = []
         self.nodes: dict[str, float] = {}  # of the controller: workers that run, and since when
         self.jax.start()
+
+    def _listen(self) -> None:
+        """JAX has been imported."""
+        self.session.listen()
+        if self.settings.check_captures:
+            from pytest_jitcache.suite.captures import SuiteCaptures
+
+            self.captures = SuiteCaptures()
+            self.captures.listen()
 
     # -- the run
 
@@ -77,6 +91,8 @@ class SuitePlugin:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         self._close_test()  # what was seen since the last test is none of this one's
         self.session.enter(item.nodeid, "setup")
+        if self.captures is not None:
+            self.captures.enter(item.nodeid)
         try:
             result = yield
             strict.reason(item)  # a wrong mark is an error of its test
@@ -106,11 +122,17 @@ class SuitePlugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        __tracebackhide__ = True
         self.session.enter(item.nodeid, "teardown")
         try:
-            return (yield)
+            result = yield
         finally:
             self.session.leave()
+            found = self.captures.look() if self.captures is not None else []
+            self.stale += found
+        if found and self.settings.strict:
+            raise_in_test(item, StaleValueError("\n\n".join(one["text"] for one in found)))
+        return result
 
     def _judge(self, item: pytest.Item) -> RetraceError | None:
         found = strict.findings(self.session, self.settings.allow)
@@ -140,8 +162,9 @@ class SuitePlugin:
         return report
 
     def _close_test(self) -> None:
-        payload = self.session.flush()
-        judged, self.judged = self.judged, {}
+        payload = self.session.flush(anyway=bool(self.stale))
+        judged, self.judged = {**self.judged, **({"stale": self.stale} if self.stale else {})}, {}
+        self.stale = []
         if payload is not None:
             self.outbox.append({**payload, **judged})
 
@@ -188,6 +211,8 @@ class SuitePlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self.jax.stop()
+        if self.captures is not None:
+            self.stale += self.captures.look(everything=True)
         self._close_test()
         now = time.perf_counter()
         wall = now - self.began
@@ -244,6 +269,7 @@ class SuitePlugin:
         stale = (
             baseline.stale(self.accepted, self._retraced(), self._ran()) if not self.settings.update_baseline else []
         )
+        summary.stale_values(terminalreporter, self.totals)
         summary.notes(terminalreporter, self.settings, stale, self.unwritten, self.totals)
 
 

@@ -169,10 +169,10 @@ class Session(Watcher):
         if self.listening and not (listening.monitoring_is_heard() and listening.trace_starts_are_heard()):
             self.lost(RuntimeError("JAX's event listeners were removed in this test"))
 
-    def flush(self) -> Payload | None:
-        """What was seen in the test that ends now, or between two tests, as plain data; None for nothing."""
+    def flush(self, anyway: bool = False) -> Payload | None:
+        """What was seen in the test that ends now, or between two tests, as plain data; None for nothing, if not `anyway`."""
         with self._lock:
-            payload = self._payload()
+            payload = self._payload(anyway)
             self._start_over()
             self._problems = []
             self.guarded = set()
@@ -344,7 +344,7 @@ class Session(Watcher):
 
     # -- plain data
 
-    def _payload(self) -> Payload | None:
+    def _payload(self, anyway: bool) -> Payload | None:
         functions: dict[Function, int] = {}
         records = []
         for record in self.records:
@@ -374,7 +374,7 @@ class Session(Watcher):
                     allowed=record.allowed,
                 )
             records.append(row)
-        if not (self.nodeid or records or self._others or self._problems):
+        if not (anyway or self.nodeid or records or self._others or self._problems):
             return None
         return {
             "test": self.nodeid,

@@ -121,6 +121,26 @@ def _many(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def stale_values(terminal: pytest.TerminalReporter, totals: Totals) -> None:
+    """The functions that keep a stale value: what changed, and in which test."""
+    if not totals.stale:
+        return
+    terminal.write_line(
+        f"jitcache: {_many(len(totals.stale), 'function')} "
+        f"{'keeps' if len(totals.stale) == 1 else 'keep'} a stale value; --jitcache-strict shows each in full:",
+        yellow=True,
+    )
+    for test, one in totals.stale:
+        function = one["function"]
+        terminal.write_line(f"  {one['title']}  {show_path(function['file'])}:{function['line']}")
+        after = (
+            f"between {one['changed_after']} and {test or 'the end'}"
+            if one["changed_after"]
+            else f"in {test or 'the end'}"
+        )
+        terminal.write_line(f"    traced in {one['traced_in'] or 'the collection'}, changed {after}")
+
+
 def notes(
     terminal: pytest.TerminalReporter,
     settings: Settings,

@@ -99,6 +99,11 @@ class Totals:
         """Test -> what could not be seen in it."""
         return {p["test"]: p["problems"] for p in self.payloads if p["problems"]}
 
+    @property
+    def stale(self) -> list[tuple[str, dict[str, Any]]]:
+        """The functions that keep a stale value, each with the test in which it went stale."""
+        return [(p["test"], one) for p in self.payloads for one in p.get("stale", ())]
+
     def worst(self) -> list[FunctionTotals]:
         """The functions by cost, the dearest first; by name where they cost the same."""
         return sorted(self.functions.values(), key=lambda f: (-f.cost, f.function))
