@@ -11,12 +11,12 @@ import gc
 import itertools
 import threading
 import time
-from types import FrameType
 from typing import Any
 
 from pytest_jitcache.captures import words
 from pytest_jitcache.captures.proof import Captures, Kept, Stale
 from pytest_jitcache.identity import Unwrapped
+from pytest_jitcache.jax.stack import Stack
 from pytest_jitcache.places import is_library
 from pytest_jitcache.recorder import Trace, Watcher, recorder
 
@@ -42,7 +42,7 @@ class SuiteCaptures(Watcher):
         """Begin to watch; JAX has been imported."""
         recorder.watch(self)
 
-    def begin(self, trace: Trace, function: Unwrapped, frame: FrameType) -> None:
+    def begin(self, trace: Trace, function: Unwrapped, stack: Stack) -> None:
         if not function.found or is_library(function.filename):
             return
         began = time.perf_counter()
