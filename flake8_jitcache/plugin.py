@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 
 from flake8_jitcache.codes import CODES
 from flake8_jitcache.options import BadOption, OptionManager, Options
+from flake8_jitcache.prefilter import mentions_a_jit
 
 
 class Plugin:
@@ -75,28 +75,3 @@ def asked_for(selected: Sequence[str]) -> frozenset[str]:
     off = [code.code for code in CODES.values() if not code.default]
     prefixes = tuple(prefix for prefix in selected if not any(code.startswith(prefix) for code in on))
     return frozenset(code for code in off if code.startswith(prefixes))
-
-
-_JIT = re.compile(r"\b(?:p?jit|pmap|filter_(?:jit|pmap))\b")
-# JIT401 alone needs no jit.
-_EAGER_LOOP = "JIT401"
-
-
-def mentions_a_jit(lines: Sequence[str], options: Options, asked_for: frozenset[str] = frozenset()) -> bool:
-    """Whether a file has a word without which there is nothing to find; most files end here."""
-    text = "".join(lines)
-    if (_has(text, "jit") or "pmap" in text) and _JIT.search(text):
-        return True
-    if _EAGER_LOOP in asked_for and "lax" in text:
-        return True
-    return any(name.rstrip("*").rpartition(".")[2] in text for name in options.jit_names)
-
-
-def _has(text: str, word: str) -> bool:
-    """Whether a word that begins with a rare letter is in a text, several times faster than `in`."""
-    at = text.find(word[0])
-    while at >= 0:
-        if text.startswith(word, at):
-            return True
-        at = text.find(word[0], at + 1)
-    return False

@@ -21,6 +21,7 @@ class Definitions:
         self.names = names
         self._functions: Answers[list[Function]] = Answers(self._find_functions, [])
         self._bases: dict[ast.ClassDef, frozenset[str]] = {}
+        self._held: dict[tuple[ast.ClassDef, str], ast.ClassDef | None] = {}
         self._behind: dict[ast.expr, ast.ClassDef | None] = {}
         self._uses: dict[Function, list[ast.expr]] = {}
         # By the identity of a list of uses, which methods of one name share.
@@ -75,7 +76,7 @@ class Definitions:
                 if binding.kind == "class" and isinstance(binding.node, ast.ClassDef):
                     return binding.node
                 if binding.kind == "parameter" and isinstance(binding.scope.node, DEFINITIONS):
-                    owner = self.class_of_receiver(binding)
+                    owner = self.class_of_receiver(binding) or self._class_of_annotation(binding)
                     if owner is not None:
                         return owner
                 if binding.kind == "assign" and isinstance(binding.value, ast.Call):
@@ -86,7 +87,54 @@ class Definitions:
             if isinstance(receiver.func, ast.Name) and receiver.func.id == "super":
                 return None
             return self.class_of_call(receiver)
+        if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name):
+            return self._class_of_attribute(receiver)
         return None
+
+    def _class_of_annotation(self, parameter: Binding) -> ast.ClassDef | None:
+        """The class that a parameter is annotated with."""
+        annotation = getattr(parameter.node, "annotation", None)
+        name = annotation
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            bindings = self.source.module.bindings.get(annotation.value, [])
+        elif isinstance(name, ast.Name):
+            bindings = self.source.reaching(name)
+        else:
+            return None
+        return next((b.node for b in bindings if isinstance(b.node, ast.ClassDef)), None)
+
+    def _class_of_attribute(self, attribute: ast.Attribute) -> ast.ClassDef | None:
+        """The class of what `self.x` holds, where all that the class assigns to it in the file is of one class."""
+        owner = self.class_behind(attribute.value)
+        if owner is None:
+            return None
+        key = owner, attribute.attr
+        if key not in self._held:
+            self._held[key] = None  # a circle has no answer
+            self._held[key] = self._find_held(owner, attribute.attr)
+        return self._held[key]
+
+    def _find_held(self, owner: ast.ClassDef, name: str) -> ast.ClassDef | None:
+        found: set[ast.ClassDef | None] = set()
+        for store in self.source.attributes.get(name, ()):
+            if not isinstance(store.ctx, ast.Store) or not isinstance(store.value, ast.Name):
+                continue
+            if self.class_behind(store.value) is not owner:
+                continue
+            statement = self.source.parents[store]
+            value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+            if isinstance(value, ast.Call):
+                found.add(self.class_of_call(value))
+            elif isinstance(value, ast.Name):
+                found.add(self.class_behind(value))
+            else:
+                found.add(None)
+        for statement in owner.body:
+            declared = isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+            if declared and statement.target.id == name and isinstance(statement.annotation, ast.Name):  # type: ignore[attr-defined]
+                bindings = self.source.reaching(statement.annotation)  # type: ignore[attr-defined]
+                found.add(next((b.node for b in bindings if isinstance(b.node, ast.ClassDef)), None))
+        return found.pop() if len(found) == 1 else None
 
     def class_of_receiver(self, parameter: Binding) -> ast.ClassDef | None:
         """The class of which a parameter is `self` or `cls`."""

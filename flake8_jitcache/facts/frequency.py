@@ -23,6 +23,7 @@ from flake8_jitcache.options import Options
 
 _TEST_MODULE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _TEST_NAME = re.compile(r"_?test(?![a-z])")
+_BENCHMARK = re.compile(r"(^|_)(bench|benchmark|benchmarks|timeit|profile)(_|$)")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 MAIN = frozenset({"main", "_main", "__main__", "async_main", "run_main", "main_"})
@@ -35,7 +36,7 @@ PER_OBJECT = frozenset({"__init__", "__post_init__", "__init_subclass__", "__new
                         "__setstate__", "__attrs_post_init__", "setup"})  # fmt: skip
 
 SETUP_WORDS = frozenset(
-    "init initialize initialise initial setup create build load restore configure construct download benchmark bench "
+    "init initialize initialise initial initialization initialisation deserialize deserialise setup create build load restore configure construct download benchmark bench "
     "profile demo example examples tutorial experiment script bootstrap launch pretrain instantiate make warmup".split()
 )
 # Words of preparation that a short helper may bear as well.
@@ -44,11 +45,14 @@ PREPARING_WORDS = frozenset(
     "checkpoint tabulate calibrate summarize report".split()
 )
 # Words of set-up that end a name as well: `model_init`, `fully_shard`.
+# `from_config`, `fully_gather`: conversions of a whole, made once.
+CONVERTING_WORDS = frozenset("from fully mesh".split())
 FINAL_SETUP_WORDS = frozenset("init initialize initialise setup benchmark shard sharding restore".split())
 # Names such as `shard_params`: what is moved to its devices once, before the loop.
 MOVING_WORDS = frozenset("shard distribute replicate place put".split())
 LASTING_WORDS = frozenset("param params parameters state states model models module weights variables".split())
 DRIVER_WORDS = frozenset("train training trainer fit run".split())
+EVALUATING_WORDS = frozenset("evaluate eval validate".split())
 HOT_WORDS = frozenset(
     "step update sample loss forward predict act apply call evaluate_batch backward propagate reduce gather psum pmean "
     "normalize normalise reshape transform encode decode embed score infer select get compute".split()
@@ -89,7 +93,7 @@ class Frequency:
 
     def is_test(self, function: Function) -> bool:
         """Whether a function is a test, a fixture or a test case's set-up, or stands in one."""
-        return any(self._is_test(f) for f in self._chain(function))
+        return self.in_test_module or any(self._is_test(f) for f in self._chain(function))
 
     @cached_property
     def _answers(self) -> dict[Function, bool]:
@@ -109,6 +113,8 @@ class Frequency:
         calls = self._definitions.calls_of(function)
         if self._is_repeated(calls):
             return False
+        if any(isinstance(f, DEFINITIONS) and _BENCHMARK.search(f.name) for f in outer):
+            return True  # a thunk that a benchmark makes
         if isinstance(function, ast.Lambda):
             return bool(calls) and self._are_once(calls)
         if function.name in PER_OBJECT and class_of(self._source, function) is not None:
@@ -221,7 +227,18 @@ class Frequency:
             if not all(chosen):
                 return False
             calls = [call for found in chosen for call in found]
+        if class_of(self._source, function) is not None and not function.name.startswith("_"):
+            # A public method may be called from another file as well: what its callers are by their names proves nothing.
+            around = [place_of(self._source, call).function for call in calls]
+            if not all(caller is None or self._is_certain(caller) for caller in around):
+                return False
         return bool(calls) and self._are_once(calls, function)
+
+    def _is_certain(self, function: Function) -> bool:
+        """Whether a function runs once for a reason other than the weight of its name and body."""
+        if self.is_entry(function) or self.is_test(function) or self._named(function, self._once):
+            return True
+        return isinstance(function, DEFINITIONS) and function.name in PER_OBJECT
 
     def _calls_at(self, use: ast.expr) -> list[ast.Call]:
         """The calls that a use of a function's name leads to: its own, or those that choose the function from a table
@@ -283,6 +300,10 @@ class Frequency:
         """The words of a function's name, in lower case."""
         return [word.lower() for word in _WORD.findall(function.name)]
 
+    def is_driver(self, function: Definition) -> bool:
+        """Whether a function is a whole training or run by its name: what it makes lasts as long."""
+        return self.words(function)[:1] != [] and self.words(function)[0] in DRIVER_WORDS | {"main"}
+
     def nodes(self, function: Definition) -> list[ast.AST]:
         """All nodes of a function's body."""
         cached = self._nodes.get(function)
@@ -310,7 +331,9 @@ class Frequency:
         return bool(callers - {function})
 
     def _is_often(self, caller: Definition) -> bool:
-        per_step = caller.name in HOT_METHODS and self.is_method(caller)
+        per_step = self.is_method(caller) and (
+            caller.name in HOT_METHODS or self.words(caller)[:1] == ["next"] or caller.name == "__next__"
+        )
         return per_step or self._is_repeated(self._definitions.calls_of(caller))
 
     @cached_property
@@ -324,7 +347,7 @@ class Frequency:
             if isinstance(node, ast.Call):
                 for called in (node.func, *node.args[:1]):
                     if isinstance(called, ast.Attribute):
-                        found.add(called.attr)
+                        found.add(called.attr if called.attr != "open" else "")
                     elif isinstance(called, ast.Name):
                         found.add(called.id)
         return found
@@ -373,6 +396,10 @@ def _last_word_in(words: frozenset[str]) -> Callable[[Frequency, Definition], bo
 EVIDENCE = (
     Evidence("its name begins with a set-up word", -3, _first_word_in(SETUP_WORDS)),
     Evidence("its name ends with a set-up word", -3, _last_word_in(FINAL_SETUP_WORDS)),
+    Evidence("its name begins with a word of conversion, or with that of a mesh", -4, _first_word_in(CONVERTING_WORDS)),
+    Evidence("its name ends with `mesh`", -2, _last_word_in(frozenset({"mesh"}))),
+    Evidence("its name begins with a word of evaluation, and it is a method", 4, lambda q, f: (
+        q.is_method(f) and q.words(f)[:1] != [] and q.words(f)[0] in EVALUATING_WORDS)),
     Evidence("its name has a set-up word", -1, _words_in(SETUP_WORDS)),
     Evidence("its name moves parameters, a state or a model to its devices", -3, lambda q, f: (
         q.words(f)[0:1] != [] and q.words(f)[0] in MOVING_WORDS and q.words(f)[-1] in LASTING_WORDS)),

@@ -20,6 +20,13 @@ JITS = frozenset(
         "flax.nnx.jit",
         "flax.nnx.pmap",
         "flax.experimental.nnx.jit",
+        "haliax.named_jit",
+        "haliax.jit.named_jit",
+        "haliax.named_pjit",
+        "elegy.jit",
+        "treex.jit",
+        "tjax.jit",
+        "jax_metrics.jit",
     }
 )
 # What a project names so is likely to trace what it is given.
@@ -76,6 +83,16 @@ CONTROL_FLOW: dict[str, tuple[int, ...]] = {
     "jax.lax.switch": (1,),
     "jax.lax.associative_scan": (0,),
 }
+_NNX_LOOPS = {
+    f"flax.{library}.{name}": positions
+    for library in ("nnx", "experimental.nnx")
+    for name, positions in (
+        ("scan", (0,)), ("while_loop", (0, 1)), ("fori_loop", (2,)), ("cond", (1, 2)), ("switch", (1,)),
+    )
+}  # fmt: skip
+CONTROL_FLOW |= _NNX_LOOPS
+# Those that compile what they are given on each call that is not traced, where it is made anew.
+EAGER_LOOPS = frozenset(CONTROL_FLOW) - {"jax.lax.associative_scan"}
 # Those of them that run their function many times.
 DEVICE_LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop"})
 CONTROL_FLOW_KEYWORDS = frozenset({"f", "body_fun", "cond_fun", "true_fun", "false_fun", "branches", "fn"})
@@ -210,14 +227,23 @@ STABLE_BASES = frozenset(
     }
 )
 
-# Modules whose methods run inside a transform of their library's, so traced.
+# Modules whose methods run inside a transform of their library's, or in the jitted step of another file: so traced.
 TRACED_BASES = frozenset(
-    {"flax.linen.Module", "haiku.Module", "haiku._src.module.Module", "praxis.base_layer.BaseLayer"}
+    {
+        "flax.linen.Module",
+        "haiku.Module",
+        "haiku._src.module.Module",
+        "praxis.base_layer.BaseLayer",
+        "flax.nnx.Module",
+        "flax.experimental.nnx.Module",
+        "equinox.Module",
+    }
 )
 
-# What traces the functions it is given, in other libraries.
+# What traces the functions it is given, in other libraries and in JAX itself.
 TRACING = re.compile(
-    r"haiku\.transform\w*|numpyro\.infer\.(?!Predictive)[A-Z]\w*|(diffrax|optimistix|jaxopt|jax\.experimental\.ode)\.[\w.]*"
+    r"jax\.(experimental\.)?pallas\.(\w+\.)*\w+|jax\.(make_jaxpr|eval_shape|export\.\w+|experimental\.export\.\w+)"
+    r"|haiku\.transform\w*|numpyro\.infer\.(?!Predictive)[A-Z]\w*|(diffrax|optimistix|jaxopt|jax\.experimental\.ode)\.[\w.]*"
 )
 
 RECORD_DECORATORS = frozenset(

@@ -126,7 +126,25 @@ class Targets:
             return _costliest([self.classify(value) for value in node.values])
         if isinstance(node, ast.NamedExpr):
             return self.classify(node.value)
+        if isinstance(node, ast.Subscript):
+            return self._item(node)
         return UNKNOWN
+
+    def _item(self, node: ast.Subscript) -> Target:
+        """An item of a table of functions that the file writes out."""
+        tables: list[ast.expr | None] = [node.value]
+        if isinstance(node.value, ast.Name):
+            tables = [b.value if b.kind == "assign" else None for b in self._source.reaching(node.value)]
+        items: list[ast.expr] = []
+        for table in tables:
+            if isinstance(table, ast.Dict):
+                items += table.values
+            elif isinstance(table, (ast.List, ast.Tuple)):
+                items += table.elts
+            else:
+                return UNKNOWN
+        found = [self._settled(self.classify(item)) for item in items]
+        return _costliest(found) if found and all(one.is_fresh or one.kind == "stable" for one in found) else UNKNOWN
 
     # ---------------------------------------------------------------- names
 

@@ -19,6 +19,8 @@ from flake8_jitcache.facts.scopes import DEFINITIONS, Definition, Function, Sour
 
 # Of a function that is called from more places, or a class that has more subclasses, the first ones are looked at.
 _MANY = 200
+# Methods of a module that train or evaluate it are no part of the model.
+_DRIVERS = frozenset({"fit", "train", "evaluate", "eval", "run", "main", "test", "predict", "sample", "generate"})
 
 
 class Traced:
@@ -92,7 +94,9 @@ class Traced:
             self.functions.update(self.inside(creation.target))
             self.functions.update(self._handed_in(creation.target))
         for function in self._source.functions:
-            if isinstance(function, DEFINITIONS) and any(map(self._is_like_jit, function.decorator_list)):
+            if isinstance(function, DEFINITIONS) and (
+                any(map(self._is_like_jit, function.decorator_list)) or _is_kernel(function)
+            ):
                 self.functions.add(function)
         for call in self._source.calls:
             if call.args and self._is_like_jit(call.func):
@@ -121,7 +125,10 @@ class Traced:
         return bool(known.LIKE_JIT.fullmatch(name))
 
     def _in_transform(self, method: Definition) -> bool:
-        """Whether a method of a linen or haiku module runs inside `apply`: not where it calls that itself."""
+        """Whether a method of a module runs inside `apply` or a jitted step: not where it calls that itself, or drives."""
+        words = method.name.strip("_").split("_")
+        if words[0] in _DRIVERS:
+            return False
         return method_kind(method, self._names) == "instance" and not any(
             isinstance(node, ast.Attribute) and node.attr in ("apply", "init", "bind", "init_with_output")
             for node in ast.walk(method)
@@ -218,3 +225,9 @@ class Traced:
         # `self.buffer.size`: most likely the method of another class.
         named = isinstance(use, ast.Name) or (isinstance(use, ast.Attribute) and isinstance(use.value, ast.Name))
         return named or bool(self._definitions.functions(use))
+
+
+def _is_kernel(function: Definition) -> bool:
+    """Whether a function is a kernel of pallas: it takes references, by the names of its parameters."""
+    names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
+    return len(names) > 1 and sum(name.endswith("_ref") for name in names) > 1

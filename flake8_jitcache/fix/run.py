@@ -16,7 +16,7 @@ from flake8_jitcache.fix.diff import unified
 from flake8_jitcache.fix.flake8_settings import BadConfiguration, Flake8Settings
 from flake8_jitcache.fix.rounds import Outcome, repair
 from flake8_jitcache.fix.source_file import SourceFile, Unreadable, write
-from flake8_jitcache.plugin import mentions_a_jit
+from flake8_jitcache.prefilter import mentions_a_jit
 
 
 @dataclass

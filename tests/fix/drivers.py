@@ -12,11 +12,14 @@ CALLS: dict[str, list[str]] = {
         "clip_norm(jnp.arange(3.0), 1)",
     ],
     "alias_partial_jit": ["cube_sum(jnp.arange(3.0))"],
+    "amortised_and_called_in_a_loop": ["evaluate(jnp.ones(2), [jnp.ones(2), 2 * jnp.ones(2)])"],
     "bound_method_instances": ["corners(jnp.arange(1.0, 7.0).reshape(2, 3))"],
     "bound_method_on_self": ["INTEGRATOR.advance(jnp.ones(3))"],
     "crlf_lambda": ["halve(jnp.arange(3.0))"],
     "factory_called_and_dropped": ["soften(jnp.ones(3), 2)", "soften(jnp.ones(3))"],
     "factory_keywords_in_loop": ["train(jnp.ones(2), jnp.zeros(2), [jnp.ones(2), 2 * jnp.ones(2)], 0.1)"],
+    "hot_though_one_sign_says_once": ["_loader().next_batch()"],
+    "known_library_jits": ["mean_of(jnp.ones(3))"],
     "lambda_async_handler": [
         "embed(type('R', (), {'tokens': lambda s: __import__('asyncio').sleep(0, jnp.ones((2, 3)))})())"
     ],
@@ -88,6 +91,9 @@ CALLS: dict[str, list[str]] = {
 
 SETUP: dict[str, str] = {
     "bound_method_on_self": "INTEGRATOR = Integrator(0.1)",
+    "hot_though_one_sign_says_once": (
+        "def _loader():\n    loader = Loader()\n    loader.batch = jnp.arange(3.0)\n    return loader"
+    ),
     "nested_def_call_form": "def _cube(x):\n    return (x**3).sum()",
     "nested_def_filter_jit": "def _policy(x):\n    return x * 0.5",
     "other_jits_lambda": "def _policy(x):\n    return x * 0.5\nMODEL = nnx.Linear(3, 2, rngs=nnx.Rngs(0))",
@@ -111,5 +117,6 @@ def install_imported_modules() -> None:
         vars(sys.modules[name]).update(content)
 
     module("ourrays.accel", compiled=jax.jit)
+    module("haliax", named_jit=jax.jit)
     module("oursurvey.stats", trimmed_mean=lambda x: jnp.sort(x)[1:-1].mean())
     module("oursky.forces", build_potential=lambda constants: lambda bodies: (bodies * constants).sum())

@@ -28,11 +28,20 @@ CASES = {
 
 REFUSED = {
     "bound_method_instances": {24: "the object `camera` is made on each call"},
+    "hot_though_one_sign_says_once": {27: "it calls `self.one`"},
+    "method_of_an_attribute": {18: "the object `self.env` is not a plain name"},
     "factory_method": {14: "a cache on the method `_channel` would keep each object alive"},
     "import_inside_function": {
         6: "`jnp` is imported inside `lazy_backend`; at module level it would be needed at import"
     },
     "import_try_except": {13: "`jnp` may be different things at module level (lines 4 and 7)"},
+    "tables_and_wrappers": {
+        10: "which function is jitted is not certain",
+        17: "it is made of the parameter `kind`",
+        23: "it is made of the parameter `fn`",
+        38: "the object `self.field` is not a plain name",
+        42: "`field` is another object on each call",
+    },
     "transform_other_call": {8: "`build_potential(...)` is evaluated on each call, and would be at import"},
     "transform_shard_map": {15: "`Mesh(...)` is evaluated on each call, and would be at import"},
 }

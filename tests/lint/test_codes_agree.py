@@ -9,6 +9,8 @@ import pytest
 from run_lint_cases import marked, read_cases, read_text
 
 from flake8_jitcache.codes import CODES, rank
+from flake8_jitcache.facts.known import JITS
+from flake8_jitcache.prefilter import WORDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -51,6 +53,10 @@ def test_inline_sources_expect_each_code() -> None:
 def test_linter_makes_findings_of_known_codes_only() -> None:
     source = "".join(path.read_text() for path in (ROOT / "flake8_jitcache").glob("*.py"))
     assert mentioned(source) == set(CODES)
+
+
+def test_prefilter_knows_the_last_part_of_each_jit() -> None:
+    assert {name.rpartition(".")[2] for name in JITS} == set(WORDS)
 
 
 def test_names_are_words_with_hyphens_and_are_different() -> None:

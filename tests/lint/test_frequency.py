@@ -520,6 +520,15 @@ LONG = "".join(f"    a{i} = {i}\n" for i in range(30))
 HOLDS = {
     "its name begins with a set-up word": ("def load_it():\n    pass\n", "def it_load():\n    pass\n"),
     "its name ends with a set-up word": ("def it_init():\n    pass\n", "def init_it():\n    pass\n"),
+    "its name begins with a word of conversion, or with that of a mesh": (
+        "def from_config():\n    pass\n",
+        "def config_from():\n    pass\n",
+    ),
+    "its name ends with `mesh`": ("def make_mesh():\n    pass\n", "def mesh_of():\n    pass\n"),
+    "its name begins with a word of evaluation, and it is a method": (
+        "class A:\n    def evaluate(self):\n        pass\n",
+        "def evaluate():\n    pass\n",
+    ),
     "its name has a set-up word": ("def it_make_one():\n    pass\n", "def remake():\n    pass\n"),
     "its name begins with a word of preparation": ("def prepare_it():\n    pass\n", "def unprepare():\n    pass\n"),
     "its name moves parameters, a state or a model to its devices": (

@@ -163,12 +163,24 @@ def hot(x):
     return make(3, True)(x)  # expect: JIT106
 == in a loop of a script
 def make(k):
-    return jax.jit(lambda v: v + k)
+    return jax.jit(lambda v: v + k)  # opt-in: JIT192
 
 
 def main():
     for k in range(3):
-        add = make(k)  # expect: JIT106
+        add = make(k)  # opt-in: JIT191
+        add(1.0)
+
+
+main()
+== in a loop of a script that changes nothing of it
+def make(k):
+    return jax.jit(lambda v: v + k)
+
+
+def main():
+    for _ in range(3):
+        add = make(2)  # expect: JIT106
         add(1.0)
 
 

@@ -100,7 +100,7 @@ REMEDIES = {
     "a nested function that captures a literal": (
         "def hot(x):\n    axis = 'i'\n    return jax.pmap(lambda v: lax.psum(v, axis), axis_name=axis)(x)\n",
         "JIT101",
-        "it captures nothing: define it once at module level",
+        "define it once at module level, and `axis` beside it",
     ),
     "a nested function under a decorator that reads a local": (
         "def hot(x, mesh):\n    @jax.jit\n    @partial(jax.shard_map, mesh=mesh)\n    def add(v):\n        return v\n\n    return add(x)\n",

@@ -10,13 +10,12 @@ from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import describe_loop, functions_around
 from flake8_jitcache.facts.scopes import COMPREHENSIONS, DEFINITIONS
 from flake8_jitcache.rules.captured.changes import Change
+from flake8_jitcache.rules.listing import listed
 from flake8_jitcache.rules.needs import needed_by_python
 
 if TYPE_CHECKING:
     from flake8_jitcache.rules.captured import Stale
     from flake8_jitcache.rules.captured.impure import Impure
-
-_MOST = 3  # names that a text lists
 
 _VERBS = {"rebinds": "is rebound", "assigns": "is assigned", "mutates": "is mutated", "sets": "is set"}
 
@@ -33,8 +32,7 @@ def stale(module: Module, found: Sequence[Stale]) -> str:
 def impure(found: Sequence[Impure], doubt: str = "") -> str:
     """What traced code reads of the outside world."""
     first = found[0]
-    spelled = list(dict.fromkeys(f"`{ast.unparse(one.node)}`" for one in found))
-    listed = _listed(spelled)
+    spelled = list(dict.fromkeys(ast.unparse(one.node) for one in found))
     what = first.what
     remedy = {
         "a random number": "draw with `jax.random` from a key that is an argument, or pass the number as an argument",
@@ -42,7 +40,7 @@ def impure(found: Sequence[Impure], doubt: str = "") -> str:
         "the environment": "read it outside and pass what depends on it as an argument",
     }.get(what, "ask for it outside and pass it as an argument")
     text = (
-        f"the jitted code reads {what} with {listed} when it is traced, and the result depends on it: each later call gets "
+        f"the jitted code reads {what} with {listed(spelled)} when it is traced, and the result depends on it: each later call gets "
         f"what the trace got; {remedy}"
     )
     return f"not certain, as {doubt}: {text}" if doubt else text
@@ -97,15 +95,7 @@ def _others(found: Sequence[Stale]) -> str:
     first = found[0]
     names = dict.fromkeys(one.spelled for one in found if bool(one.doubt) == bool(first.doubt))
     names.pop(first.spelled)
-    return f"; the same holds for {_listed([f'`{name}`' for name in names])}" if names else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:_MOST])
-    more = len(names) - len(shown)
-    if more:
-        return f"{', '.join(shown)} and {more} more"
-    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+    return f"; the same holds for {listed(list(names))}" if names else ""
 
 
 def _where(module: Module, change: Change) -> str:

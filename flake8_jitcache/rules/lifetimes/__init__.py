@@ -26,6 +26,8 @@ from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.facts.targets import CODE_OF, Target, returns_of
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.rules.lifetimes.wording import Occasion, wording
+from flake8_jitcache.rules.statics import fresh_argument
+from flake8_jitcache.rules.values import Values
 
 # Of a function that is called from more places than this, the first ones are looked at.
 _MANY = 200
@@ -152,7 +154,13 @@ def _judge(module: Module, it: Lifetime) -> Finding | None:
             return _finding(module, it, "JIT192", Occasion(function, None))
         return None
     if it.fate.looped:
-        return None if function is None else _finding(module, it, "JIT191", Occasion(function, None))
+        if function is None:
+            return None
+        if not _is_repeated(module, function):
+            return _finding(module, it, "JIT191", Occasion(function, None))
+        it = replace(
+            it, fate=replace(it.fate, calls=it.fate.calls + it.fate.looped, looped=[])
+        )  # paid again by each call
     if not it.fate.calls:
         return None
     target = _settled(module, it)
@@ -161,10 +169,12 @@ def _judge(module: Module, it: Lifetime) -> Finding | None:
     loop = _loop_that_remakes(module, it, target)
     in_test = function is not None and module.frequency.is_test(function)
     if it.place.loop is not None and not in_test:
+        once = function is None or module.frequency.runs_once(function)
+        if it.factory is not None and once and _one_for_each(module, it, it.place.loop):
+            return None if function is None else _finding(module, it, "JIT191", Occasion(function, None))
         if it.factory is not None and (loop is not None or not target.is_fresh):
             return _finding(module, it, "JIT106", Occasion(function, it.place.loop), target)
         code = CODE_OF[target.kind] if loop is not None else "JIT107"
-        once = function is None or module.frequency.runs_once(function)
         if code == "JIT107" and once and _options_change(module, it.creation, it.place.loop):
             return None  # a jit for each value of its options: there is nothing to make before the loop
         return _finding(module, it, code, Occasion(function, it.place.loop), target)
@@ -175,6 +185,8 @@ def _judge(module: Module, it: Lifetime) -> Finding | None:
     if it.factory is not None:
         return _finding(module, it, "JIT106", Occasion(function, None), target)
     fresh = target.is_fresh and _made_within(module, target.origin, function)
+    if not fresh and _gets_fresh_argument(module, it):
+        return None  # JIT304: its trace is not kept
     return _finding(module, it, CODE_OF[target.kind] if fresh else "JIT107", Occasion(function, None), target)
 
 
@@ -193,6 +205,8 @@ def _settled(module: Module, it: Lifetime) -> Target:
     if it.target.kind != "unknown" or binding is None or it.factory is not None:
         return it.target
     function = binding.scope.node
+    if _is_decorated(module, it, function):
+        return replace(it.target, kind="stable")
     if not isinstance(function, (*DEFINITIONS, ast.Lambda)):
         return it.target
     for call in module.definitions.calls_of(function)[:_MANY]:
@@ -211,6 +225,18 @@ def _settled(module: Module, it: Lifetime) -> Target:
     return it.target
 
 
+def _is_decorated(module: Module, it: Lifetime, function: ast.AST) -> bool:
+    """Whether a parameter is what a decorator decorates, and its wrapper jits that: the same function on each call."""
+    wrapper = it.place.function
+    if not isinstance(function, DEFINITIONS) or not isinstance(wrapper, DEFINITIONS) or wrapper is function:
+        return False
+    wraps = any(
+        isinstance(d, ast.Call) and "functools.wraps" in module.names.dotted(d.func) for d in wrapper.decorator_list
+    )
+    returned = any(isinstance(value, ast.Name) and value.id == wrapper.name for value in returns_of(function))
+    return wraps and returned and function in functions_around(module.source, wrapper)
+
+
 def _loop_that_remakes(module: Module, it: Lifetime, target: Target) -> ast.AST | None:
     """The innermost loop around a creation in whose iterations the target is made anew too."""
     if not target.is_fresh:
@@ -220,6 +246,39 @@ def _loop_that_remakes(module: Module, it: Lifetime, target: Target) -> ast.AST 
     origin_loops = [] if target.origin is None else loops_around(module.source, target.origin)
     same_function = target.origin is not None and (place_of(module.source, target.origin).function is it.place.function)
     return it.place.loop if same_function and it.place.loop in origin_loops else None
+
+
+def _is_repeated(module: Module, function: Function) -> bool:
+    """Whether a loop of the file, outside of tests and of traced code, calls a function that is no driver of its own."""
+    if isinstance(function, DEFINITIONS) and module.frequency.is_driver(function):
+        return False
+    return any(
+        use.kind == "call"
+        and loops_around(module.source, use.node)
+        and not module.traced.is_traced(use.node)
+        and not (
+            (caller := place_of(module.source, use.node).function) is not None and module.frequency.is_test(caller)
+        )
+        for use in module.uses.of_function(function)
+    )
+
+
+def _one_for_each(module: Module, it: Lifetime, loop: ast.AST) -> bool:
+    """Whether a factory is called once for each of what a loop binds: another product each time."""
+    given = [*it.node.args, *(k.value for k in it.node.keywords)] if isinstance(it.node, ast.Call) else []
+    names = [n for value in given for n in ast.walk(value) if isinstance(n, ast.Name)]
+    return any(is_bound_in(module.source, b, loop) for name in names for b in module.source.reaching(name))
+
+
+def _gets_fresh_argument(module: Module, it: Lifetime) -> bool:
+    """Whether `equinox.filter_jit` is called with a function made anew, which is static there."""
+    if not it.creation.maker.is_equinox:
+        return False
+    values = Values(module)
+    return any(
+        use.kind == "call" and isinstance(use.node, ast.Call) and fresh_argument(module, values, use.node) is not None
+        for use in module.uses.of(it.creation)
+    )
 
 
 def _initialises(it: Lifetime) -> bool:

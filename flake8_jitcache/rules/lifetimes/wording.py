@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from flake8_jitcache.facts import known
@@ -13,6 +13,7 @@ from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import class_of, describe_loop, functions_around, is_bound_in, place_of
 from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
 from flake8_jitcache.facts.targets import Target
+from flake8_jitcache.rules.listing import listed
 from flake8_jitcache.rules.needs import needed_by_python
 
 
@@ -122,6 +123,9 @@ class _Wording:
                 return f"{define} in `__init__` and keep it on the object"
             return f"{define} in `__init__`, keep it on the object, and pass {_as_arguments(captured)}"
         if not captured.names:
+            constants = [] if function is None else _constants(self.module, function)
+            if constants:
+                return f"{define} at module level, and {listed(constants)} beside it"
             return f"{'' if captured.moving else 'it captures nothing: '}{define} at module level"
         return f"{define} at module level and pass {_as_arguments(captured)}"
 
@@ -351,7 +355,7 @@ class _Wording:
                 if owner is None or owner.kind == "class" or owner in own:
                     continue
                 for binding in source.reaching(node):
-                    if _is_constant(binding):
+                    if is_constant(owner.bindings[node.id]):
                         continue
                     in_loop = self.occasion.loop is not None and self._bound_in_loop(binding)
                     if (owner.kind != "module" or in_loop) and binding.kind not in ("import", "class"):
@@ -459,7 +463,7 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
                 loop is not None and any(is_bound_in(source, binding, loop) for binding in owner.bindings[name])
             ):
                 continue
-            if all(_is_constant(binding) for binding in owner.bindings[name]):
+            if is_constant(owner.bindings[name]):
                 continue
             first = min((load.lineno, load.col_offset) for load in loads)
             if name not in found or first < found[name]:
@@ -467,6 +471,19 @@ def captures(module: Module, function: Function, loop: ast.AST | None = None) ->
     return sorted(found, key=lambda name: found[name])
 
 
-def _is_constant(binding: Binding) -> bool:
-    """Whether a name is bound to a literal, which can move along with what reads it."""
-    return binding.kind == "assign" and isinstance(binding.value, ast.Constant)
+def is_constant(bindings: Sequence[Binding]) -> bool:
+    """Whether a name is bound once, to a literal, which can move along with what reads it."""
+    return len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].value, ast.Constant)
+
+
+def _constants(module: Module, function: Function) -> list[str]:
+    """The names of the functions around that a function reads and that are bound to a literal."""
+    own = module.source.scope_of_function[function]
+    found = []
+    for scope in own.within():
+        for name in scope.loads:
+            owner = module.source.lookup(scope, name)
+            outside = owner is not None and owner.kind == "function" and not owner.is_within(own)
+            if outside and owner is not None and is_constant(owner.bindings[name]):
+                found.append(name)
+    return list(dict.fromkeys(found))

@@ -18,9 +18,7 @@ from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.rules.loops.lengths import Lengths
 
-_LOOPS = frozenset(
-    {"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond", "jax.lax.switch"}
-)
+_LOOPS = known.EAGER_LOOPS
 _LAST_PARTS = frozenset(name.rpartition(".")[2] for name in _LOOPS)
 _MADE = {
     "lambda": "a lambda",
@@ -75,7 +73,7 @@ def _lax_calls(module: Module) -> Iterator[ast.Call]:
 
 
 def _judge_body(module: Module, call: ast.Call, name: str, loop: ast.AST) -> str | None:
-    short = "lax." + name.rpartition(".")[2]
+    short = ("nnx." if "nnx" in name else "lax.") + name.rpartition(".")[2]
     occasion = f"on each iteration of {describe_loop(loop)}"
     start = f"`{short}` runs {occasion} in code that is not traced"
     hoist = "define it once at module level, or jit the function around the loop"

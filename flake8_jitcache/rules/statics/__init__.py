@@ -10,12 +10,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flake8_jitcache.facts import known
 from flake8_jitcache.facts.jits import Creation
 from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import describe_loop, place_of
 from flake8_jitcache.facts.scopes import DEFINITIONS
 from flake8_jitcache.facts.signatures import Signature, Statics
 from flake8_jitcache.findings import Finding
+from flake8_jitcache.rules.listing import listed
 from flake8_jitcache.rules.values import Values
 
 
@@ -32,9 +34,13 @@ def check(module: Module) -> Iterator[Finding]:
     values: Values | None = None
     for creation in module.jits.creations:
         statics = module.signatures.statics(creation)
-        if statics is None:
+        if statics is None and not creation.maker.is_equinox:
             continue
         values = values or Values(module)
+        if creation.maker.is_equinox:
+            yield from _fresh_arguments(module, values, creation)
+        if statics is None:
+            continue
         yield from _misfits(creation, statics)
         yield from _bad_defaults(values, creation, statics)
         for use in module.uses.of(creation):
@@ -73,11 +79,11 @@ def _misfits(creation: Creation, statics: Statics) -> Iterator[Finding]:
             )
             return
         if parameter is None and (name in signature.variadic or not signature.takes_keywords):
-            known = ", ".join(f"`{p.name}`" for p in signature.parameters if p.by_keyword) or "none by keyword"
+            names = ", ".join(f"`{p.name}`" for p in signature.parameters if p.by_keyword) or "none by keyword"
             yield _option(
                 creation,
                 f"`static_argnames` has '{name}', but {_called(signature)} has no parameter of that name, so JAX "
-                f"raises when the jit is made; its parameters are {known}",
+                f"raises when the jit is made; its parameters are {names}",
             )
             return
 
@@ -130,34 +136,78 @@ def _hashable(kind: str) -> str:
 def _passed(call: ast.Call, statics: Statics, bound: bool) -> Iterator[Passed]:
     """The static arguments of a call."""
     positional = () if statics.signature is None else statics.signature.positional
+    if bound and 0 in statics.positions and isinstance(call.func, ast.Attribute):
+        yield Passed(call.func.value, f"`{positional[0].name}`" if positional else "number 0")
     for number, argument in enumerate(call.args):
         if isinstance(argument, ast.Starred):
             break
         position = number + bound
         if position in statics.positions:
-            known = position < len(positional)
-            yield Passed(argument, f"`{positional[position].name}`" if known else f"number {position}")
+            named = position < len(positional)
+            yield Passed(argument, f"`{positional[position].name}`" if named else f"number {position}")
     for keyword in call.keywords:
         if keyword.arg in statics.keywords:
             yield Passed(keyword.value, f"`{keyword.arg}`")
+
+
+def fresh_argument(module: Module, values: Values, call: ast.Call) -> ast.expr | None:
+    """A function made anew that a call passes by itself: to `equinox.filter_jit`, which takes all that is no array as
+    static."""
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        made = values.fresh(argument)
+        node = None if made is None else made.node
+        if isinstance(node, (ast.Lambda, *DEFINITIONS)) or (
+            isinstance(node, ast.Call) and module.names.dotted(node.func) & known.PARTIALS
+        ):
+            return argument
+    return None
+
+
+def _fresh_arguments(module: Module, values: Values, creation: Creation) -> Iterator[Finding]:
+    for use in module.uses.of(creation):
+        call = use.node
+        if use.kind != "call" or not use.exact or not isinstance(call, ast.Call) or module.runs_for_free(call):
+            continue
+        argument = fresh_argument(module, values, call)
+        if argument is not None:
+            text = _is_fresh(module, values, call, Passed(argument, f"`{ast.unparse(argument)[:40]}`"))
+            if text is not None:
+                yield Finding.at(call, "JIT304", text)
+
+
+def _is_meant(module: Module, call: ast.AST) -> bool:
+    """Whether a call stands in a block that expects an exception."""
+    for child, parent in module.source.ancestors(call):
+        if isinstance(parent, (ast.With, ast.AsyncWith)) and module.source.fields[child] == "body":
+            for item in parent.items:
+                function = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                if name == "raises" or name.startswith("assertRaises"):
+                    return True
+    return False
 
 
 def _judge_call(module: Module, values: Values, call: ast.Call, arguments: list[Passed]) -> Finding | None:
     """The first fault of a call's static arguments, in the order of the codes."""
     for argument in arguments:
         kind = values.unhashable(argument.value)
-        if kind is not None:
+        if kind is not None and not _is_meant(module, call):
             text = f"{kind} is passed as the static argument {argument.name}, which has to be hashable: JAX raises"
             return Finding.at(call, "JIT301", f"{text}; {_hashable(kind)}")
     if not arguments or module.runs_for_free(call):
         return None
-    for argument in arguments:
-        if (changes := _changes_in_loop(module, call, argument)) is not None:
-            return Finding.at(call, "JIT303", changes)
-    for argument in arguments:
-        if (fresh := _is_fresh(module, values, call, argument)) is not None:
-            return Finding.at(call, "JIT304", fresh)
+    changing = [(a, why) for a in arguments if (why := _changes_in_loop(module, call, a)) is not None]
+    fresh = [(a, why) for a in arguments if (why := _is_fresh(module, values, call, a)) is not None]
+    for code, found in (("JIT303", changing), ("JIT304", fresh)):
+        if found:
+            return Finding.at(call, code, found[0][1] + _others([argument for argument, _ in found]))
     return None
+
+
+def _others(arguments: list[Passed]) -> str:
+    """The names of further arguments of which the same is true."""
+    names = [argument.name.strip("`") for argument in arguments[1:]]
+    return f"; the same holds for {listed(names)}" if names else ""
 
 
 def _changes_in_loop(module: Module, call: ast.Call, argument: Passed) -> str | None:
