@@ -20,7 +20,7 @@ from types import CodeType
 from typing import Any
 
 from pytest_jitcache.jax import names
-from pytest_jitcache.places import Body, is_library, is_machinery
+from pytest_jitcache.places import Body, is_library, is_machinery, is_wrapping
 from pytest_jitcache.signature import ByIdentity, kind_token
 
 Layer = Body | type | ByIdentity | str
@@ -68,7 +68,9 @@ def is_jitted(value: object) -> bool:
     kind = type(value)
     if isinstance(value, types.FunctionType):  # pmap of JAX 0.8 and later
         return hasattr(value, "lower") and is_machinery(value.__code__.co_filename)
-    return callable(value) and (hasattr(kind, "lower") or hasattr(kind, "clear_cache")) and not isinstance(value, type)
+    return (
+        callable(value) and any(hasattr(kind, name) for name in ("lower", *names.CLEAR)) and not isinstance(value, type)
+    )
 
 
 def unwrap(function: Any) -> Unwrapped:
@@ -437,7 +439,10 @@ def _is_user(holder: object) -> bool | None:
     if isinstance(holder, types.FrameType):
         return False
     if isinstance(holder, dict) and "__name__" in holder and "__spec__" in holder:
-        return str(holder["__name__"]).split(".")[0] not in _CACHES
+        machinery = is_wrapping(str(holder.get("__file__") or "")) or str(holder["__name__"]).split(".")[0] in _CACHES
+        return not machinery
+    if isinstance(holder, _LRU) and is_machinery(unwrap_file(holder.__wrapped__)):
+        return False
     kind = type(holder)
     if isinstance(holder, _CONTAINERS) or kind.__name__ in names.JIT_TYPES:
         return None
@@ -463,6 +468,7 @@ def _local_variables() -> set[int]:
 
 
 _CACHES = ("jax", "jaxlib", "pytest_jitcache")
+_LRU = type(functools.lru_cache(len))
 _CONTAINERS = (tuple, list, dict, set, frozenset, types.CellType, functools.partial, types.MethodType)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,7 +23,9 @@ def clear(function: Any, parts: Iterable[Any]) -> None:
     """
     import jax
 
-    for one in (function, *(getattr(function, name, None) for name in names.INNER_JITS), *parts):
+    wrappers = (function, *parts)
+    inner = [getattr(one, name, None) for one in wrappers for name in names.INNER_JITS]
+    for one in (*wrappers, *inner):
         empty = names.CLEAR.of(one)
         try:
             if callable(empty):
@@ -31,6 +35,24 @@ def clear(function: Any, parts: Iterable[Any]) -> None:
                 evict(one)
         except Exception:
             continue
+    _forget_filter_pmap(wrappers)
+
+
+def _forget_filter_pmap(functions: Iterable[Any]) -> None:
+    """equinox has a cache of its own in front of that of a pmap, by function."""
+    if names.EQUINOX_PMAPS.where not in sys.modules:
+        return
+    try:
+        (cache,) = (
+            cell.cell_contents
+            for cell in names.EQUINOX_PMAPS.find().__closure__
+            if isinstance(cell.cell_contents, weakref.WeakKeyDictionary)
+        )
+    except (TypeError, ValueError, AttributeError):
+        return
+    for one in functions:
+        if isinstance(one, types.FunctionType):
+            cache.pop(one, None)
 
 
 def evict(fun: Any) -> None:

@@ -118,6 +118,10 @@ INSPECTIONS = _row(
 JIT_INFO = _row("ji jit_info", "locals of the frames of a call", "0.4", "static arguments and options", True)
 STATIC_ARGNUMS = _row("static_argnums", "jit_info", "0.4", "which arguments are static", True)
 STATIC_ARGNAMES = _row("static_argnames", "jit_info", "0.4", "which arguments are static", True)
+PMAP_CALL = _row("wrapped cache_miss", "frames of a pmap's call", "0.4", "the static arguments of a pmap")
+PMAP_STATICS = _row("static_broadcasted_tuple", "closure of a pmap", "0.4", "the static arguments of a pmap")
+PMAP_PARTS = _row("infer_params prepare_pmap_fn", "closure of a pmap", "0.5", "the static arguments of a pmap")
+PMAP_FUN = _row("fun wrapped_fun", "closure of a pmap", "0.4", "the static arguments of a pmap")
 SIGNATURE = _row("fun_signature", "jit_info", "0.4", "nothing: the signature is made again")
 DEBUG_INFO = _row("debug_info", "locals of the frame of a trace", "0.5", "what it is traced for, other than jit")
 TRACED_FOR = _row("traced_for", "debug_info", "0.5", "what it is traced for, other than jit")
@@ -173,6 +177,8 @@ HOLDERS = _row(
 INNER_JITS = _row("jitted_fn _cached", "flax.nnx, equinox", "flax 0.10, equinox 0.11", "a cold start of their jits")
 EQUINOX_CALL = _row("_call", "frames of equinox", "0.11", "the user's call of a filter_jit", True)
 EQUINOX_WRAPPER = _row("jit_wrapper self", "locals of that frame", "0.11", "the user's call of a filter_jit", True)
+EQUINOX_PMAP = _row("_vmap_pmap.py", "files of equinox", "0.11", "traces of a filter_pmap")
+EQUINOX_PMAPS = _row("_filter_pmap_cache", "equinox._vmap_pmap", "0.11", "a cold start of a filter_pmap")
 EQUINOX_SIGNATURE = _row("_signature", "a filter_jit", "0.11", "nothing: the signature is made again")
 
 

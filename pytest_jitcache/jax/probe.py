@@ -20,8 +20,9 @@ __tracebackhide__ = True
 class Ear:
     """Hears what is told of one function."""
 
-    def __init__(self, fun: Any) -> None:
+    def __init__(self, fun: Any, jitted: Any) -> None:
         self.fun = fun
+        self.jitted = jitted
         self.started = self.arguments = self.ended = self.measured = False
 
     def cares(self, fun: Any) -> bool:
@@ -90,7 +91,7 @@ def made() -> tuple[Ear, Any]:
         with _dropped(jitted):
             jitted.trace(scalar, _STATIC, name="static")
 
-    return Ear(probed), trace
+    return Ear(probed, jitted), trace
 
 
 def missing(ear: Ear) -> list[str]:
@@ -105,6 +106,10 @@ def missing(ear: Ear) -> list[str]:
         found.append(f"{version} does not tell with which arguments it traces a function, in a way that is known here")
     if not ear.ended:
         found.append(f"the end of a trace of {version} is not noticed")
+    if names.CLEAR.of(ear.jitted) is None:
+        found.append(f"{version} does not let a jitted function start cold")
+    if all(getattr(ear.jitted, name, None) is not ear.fun for name in names.HOLDERS):
+        found.append(f"{version} does not tell which function is under a jit")
     if not ear.measured:
         names.lose("this JAX does not say how long a trace took, and no second time that there was one")
     if not settings.settings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -172,15 +173,27 @@ class Stack:
 
     def _equinox_call(self, number: int) -> Call | None:
         """`eqx.filter_jit` jits a function of its own; one of its frames knows the user's."""
-        for frame, owner in self.frames[number : number + 20]:
-            if owner is Whose.WRAPPER and frame.f_code.co_name in names.EQUINOX_CALL:
+        near = (frame for frame, owner in self.frames[number : number + 20] if owner is Whose.WRAPPER)
+        return next(filter(None, map(_equinox_call, near)), None)
+
+    def _equinox_mapped_call(self, fun: Any) -> Call | None:
+        """The same of `eqx.filter_pmap`; `fun` is a function of equinox's or JAX's around the user's."""
+        if whose(file_of(fun)) > Whose.WRAPPER:
+            return None
+        files = names.EQUINOX_PMAP.texts
+        near = (frame for frame in self.above(Whose.CARRIER) if frame.f_code.co_filename.endswith(files))
+        return next(filter(None, map(_equinox_call, near)), None)
+
+    def _mapped_call(self) -> Call | None:
+        """The call of the pmap whose function is traced, where it has static arguments."""
+        for frame in self.above(Whose.CARRIER):
+            if frame.f_code.co_name in names.PMAP_CALL and whose(frame.f_code.co_filename) is Whose.JAX:
                 local = frame.f_locals
-                wrapper = names.EQUINOX_WRAPPER.read(local)
-                if _EQUINOX in frame.f_code.co_filename and callable(getattr(wrapper, "__wrapped__", None)):
-                    return Call(
-                        wrapper.__wrapped__, local["args"], local["kwargs"], arrays_only=True,
-                        signature=names.EQUINOX_SIGNATURE.of(wrapper),
-                    )  # fmt: skip
+                known = {**_parts_of(names.PMAP_PARTS.read(local)), **local}
+                statics, mapped = names.PMAP_STATICS.read(known), names.PMAP_FUN.read(known)
+                if statics and mapped is not None:
+                    users = mapped if callable(mapped) else names.TRANSFORMED.of(mapped)
+                    return Call(users, local["args"], local["kwargs"], tuple(statics), signature=_signature_of(users))
         return None
 
     def start(self, fun: Any) -> Start:
@@ -203,6 +216,7 @@ class Stack:
                 avals = (tuple(args), dict(kwargs))
             except Exception:
                 avals = None
+        call = self._mapped_call() or call or self._equinox_mapped_call(fun)
         return Start(fun, traced_for, self, call, avals, made)
 
     # -- bodies of eager loops
@@ -227,6 +241,38 @@ class Stack:
         flat = tuple(names.FLAT_AVALS.read(self.top.f_locals) or ())
         kind, bodies = self.eager_bodies()
         return [Start(body, kind, self, None, (flat, {}), flat=True) for body in bodies]
+
+
+def _equinox_call(frame: FrameType) -> Call | None:
+    """The user's call of a filter_jit or a filter_pmap, if this is equinox's frame of one."""
+    if frame.f_code.co_name not in names.EQUINOX_CALL or _EQUINOX not in frame.f_code.co_filename:
+        return None
+    local = frame.f_locals
+    wrapper = names.EQUINOX_WRAPPER.read(local)
+    if not callable(getattr(wrapper, "__wrapped__", None)):
+        return None
+    return Call(
+        wrapper.__wrapped__, names.ARGS.read(local, ()), names.KWARGS.read(local, {}), arrays_only=True,
+        signature=names.EQUINOX_SIGNATURE.of(wrapper),
+    )  # fmt: skip
+
+
+def _parts_of(function: Any) -> dict[str, Any]:
+    """What a function closes over, or what a partial binds, by name."""
+    if isinstance(function, functools.partial):
+        signature = _signature_of(function.func)
+        return dict(signature.bind_partial(*function.args).arguments) if signature is not None else {}
+    try:
+        return dict(inspect.getclosurevars(function).nonlocals)
+    except TypeError:
+        return {}
+
+
+def _signature_of(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def fun_of(frame: FrameType) -> Any:

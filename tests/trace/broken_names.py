@@ -238,7 +238,8 @@ def main(rows):
             before = row.texts
             row.texts = ("spelled_otherwise",) if number >= 0 else before
             found = {program.__name__: verdict(program) for program in (*WRONG, *RIGHT)}
-            print(json.dumps({"row": number, "names": before, "found": found}), flush=True)
+            kinds = {"wrong": [one.__name__ for one in WRONG], "right": [one.__name__ for one in RIGHT]}
+            print(json.dumps({"row": number, "names": before, "found": found, **kinds}), flush=True)
             os._exit(0)
         os.waitpid(child, 0)
 
