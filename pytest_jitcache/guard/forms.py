@@ -216,9 +216,9 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
         return _wrapped_coroutine(guard, function)
     if inspect.isgeneratorfunction(function):
         return _wrapped_generator(guard, function)
-    twin: Callable[..., Any] | None = twins.twin(function, look)
     if guard.wants_captures:
-        return _judged_captures(guard, twin or function)
+        return _judged_captures(guard, function)
+    twin: Callable[..., Any] | None = twins.twin(function, look)
     if twin is not None:
         return twin
 
@@ -234,17 +234,37 @@ def _judged(guard: Guard, function: Any) -> Callable[..., Any]:
 
 def _judged_captures(guard: Guard, function: Any) -> Callable[..., Any]:
     """A callable that calls `function`, and then looks whether that call may have used a stale value."""
+    unchanged: Callable[[], bool] = _unknown
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs) if kwargs else function(*args)
+    def after_miss() -> None:
+        nonlocal unchanged
+        unchanged = _unknown
         if guard.alerts:
             guard.raise_alert()
-        unchanged = guard.unchanged
-        if unchanged is None or not unchanged():
+
+    twin: Any = twins.twin(function, after_miss)
+
+    def call_twin(*args: Any, **kwargs: Any) -> Any:
+        nonlocal unchanged
+        result = twin(*args, **kwargs)
+        if not unchanged():
+            unchanged = guard.look_at_captures()
+        return result
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        listening.settle()
+        if guard.alerts:
+            guard.raise_alert()
+        if guard.unchanged is None or not guard.unchanged():
             guard.look_at_captures()
         return result
 
-    return call
+    return call if twin is None else call_twin
+
+
+def _unknown() -> bool:
+    return False
 
 
 def _wrapped_coroutine(guard: Guard, function: Any) -> Callable[..., Any]:

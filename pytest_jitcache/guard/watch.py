@@ -321,10 +321,14 @@ class Guard(Watcher):
             self.raised_elsewhere = error
         raise error
 
-    def look_at_captures(self) -> None:
-        """After a call of the wrap form: where something captured has changed, find out whether the call was stale."""
+    def look_at_captures(self) -> Callable[[], bool]:
+        """After a call of the wrap form: where something captured has changed, find out whether the call was stale.
+
+        Returns a quick look for the calls that follow: whether all is as it is now.
+        """
         self.raise_stale("changed")
         self.unchanged = self.captures.look()
+        return self.unchanged
 
     def raise_stale(self, which: Which) -> None:
         """Raise for the first function that keeps a stale value.
