@@ -1,4 +1,4 @@
-"""Three more ways to keep a jitted function's cache: each in a few lines, each with a test in test_lessons.py."""
+"""Four lessons about a jitted function's cache: each in a few lines, each with a test in test_lessons.py."""
 
 from collections.abc import Callable
 from functools import partial
@@ -45,3 +45,17 @@ def norm(x: jax.Array, order: int) -> jax.Array:
     if order == 2:
         return jnp.sqrt(jnp.sum(x**2))
     raise ValueError(f"order is {order!r}, allowed are 1 and 2")
+
+
+# 4. A stale value: `self.rate` would be read once, when JAX traces, and set in vain after that. So it is an argument.
+
+
+class Decay:
+    """Multiplies by a rate that may be set at any time."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Return ``rate * x``, f32[n], for the rate of now."""
+        return scaled(x, self.rate)

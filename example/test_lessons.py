@@ -1,8 +1,9 @@
-"""The three lessons: what each computes, and how often JAX traces it."""
+"""The four lessons: what each computes, and how often JAX traces it."""
 
+import jax
 import jax.numpy as jnp
 import pytest
-from lessons import cube, norm, scaled
+from lessons import Decay, cube, norm, scaled
 
 
 def test_kept_product_of_a_factory(assert_traced_once):
@@ -31,3 +32,32 @@ def test_static_argument_is_traced_once_for_each_value(assert_traced_once):
 def test_unknown_order_is_refused():
     with pytest.raises(ValueError, match="order is 3, allowed are 1 and 2"):
         norm(jnp.ones(2, jnp.float32), order=3)
+
+
+def test_rate_that_is_set_counts_at_once(assert_traced_once):
+    x, decay = jnp.ones(2, jnp.float32), Decay(0.5)
+    with assert_traced_once(scaled, check_captures=True):
+        assert decay(x).tolist() == [0.5, 0.5]
+        decay.rate = 0.25
+        assert decay(x).tolist() == [0.25, 0.25]  # and no new trace
+
+
+class StaleDecay(Decay):
+    """The fault: the jitted method reads `self.rate` when it is traced, and never again."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__(rate)
+        self.call = jax.jit(self.multiply)  # noqa: JIT203
+
+    def multiply(self, x: jax.Array) -> jax.Array:
+        return self.rate * x
+
+
+def test_rate_that_is_captured_goes_stale_and_is_caught(assert_traced_once):
+    x, decay = jnp.ones(2, jnp.float32), StaleDecay(0.5)
+    guarded = assert_traced_once(decay.call, check_captures=True)
+    assert guarded(x).tolist() == [0.5, 0.5]
+    decay.rate = 0.25
+    assert decay.call(x).tolist() == [0.5, 0.5]  # wrong: it should be 0.25, and nothing tells
+    with pytest.raises(AssertionError, match=r"multiply keeps a stale value: self.rate \(0.5 when traced, 0.25 now\)"):
+        guarded(x)
