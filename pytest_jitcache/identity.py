@@ -307,11 +307,12 @@ def _file_of_type(kind: Any) -> str:
 
 _ALWAYS = 64  # living objects of one place up to which each new one makes us look whether the one before is dead
 _RECENT = 8  # how many of the latest are looked at when the number of living ones has doubled
+_PATIENT = 8  # as many searches in vain, and from then on one is made only when the number of living ones has doubled
 _SURE = 4  # as many have been found dead with as many references: the next with as many is dead without a search
 
 
 class _Place:
-    __slots__ = ("by_id", "dead", "dead_references", "free", "next", "searched_at")
+    __slots__ = ("by_id", "dead", "dead_references", "free", "next", "searched_at", "vain")
 
     def __init__(self) -> None:
         self.dead = 0
@@ -320,6 +321,7 @@ class _Place:
         self.free: list[int] = []
         self.next = 0
         self.searched_at = 0
+        self.vain = 0
 
 
 class Slots:
@@ -342,7 +344,8 @@ class Slots:
             if known is not None and known[0]() is value:
                 return known[1]
             living = len(here.by_id)
-            if not here.free and living and (living <= _ALWAYS or living > here.searched_at):
+            always = living <= _ALWAYS and here.vain < _PATIENT
+            if not here.free and living and (always or living > here.searched_at):
                 self._look_for_dead(here, cached, 1 if living <= here.searched_at else _RECENT)
             number = here.free.pop() if here.free else here.next
             if number == here.next:
@@ -357,17 +360,18 @@ class Slots:
         """Find one that is as good as dead among the latest `limit`. Each costs a walk over the whole heap."""
         for key, (ref, number) in list(itertools.islice(reversed(here.by_id.items()), limit if cached else 1)):
             value = ref()
-            if value is None or not (cached or _reaches_itself(value)):
+            if value is None or (not cached and in_sight(value)):
                 continue
             references = sys.getrefcount(value)
             if here.dead < _SURE or references != here.dead_references:
                 if cached:
                     dead = not held_by_user(value)
-                else:  # freed by the garbage collector alone
+                else:  # it may be garbage that waits for the collector: whether that has run must not matter
                     del value
                     gc.collect()
                     dead = ref() is None
                 if not dead:
+                    here.vain += 1
                     continue
                 here.dead = here.dead + 1 if references == here.dead_references else 1
                 here.dead_references = references
@@ -385,19 +389,41 @@ def _free(here: _Place, key: int, ref: Any) -> None:
         here.free.append(known[1])
 
 
-def _reaches_itself(value: Any, limit: int = 400) -> bool:
-    """Whether an object is part of a reference cycle, so that only the garbage collector frees it."""
-    queue: list[object] = [value]
+def in_sight(value: object, levels: int = 6, most: int = 10_000) -> bool:
+    """Whether a variable of the user's code that runs now leads to a value, so that it is alive for sure."""
+    frontier: list[object] = []
+    for frame in _users_frames():
+        frontier += frame.f_locals.values()
+        frontier += [held for held in frame.f_globals.values() if not isinstance(held, types.ModuleType | type)]
     seen: set[int] = set()
-    while queue and len(seen) < limit:
-        for held in gc.get_referents(queue.pop(0)):
-            if held is value:
-                return True
-            if id(held) in seen or isinstance(held, types.ModuleType | type) or in_jax_globals(held):
-                continue
-            seen.add(id(held))
-            queue.append(held)
+    for _ in range(levels):
+        fresh = {id(held): held for held in frontier if id(held) not in seen}
+        if id(value) in fresh:
+            return True
+        seen.update(fresh)
+        if not fresh or len(seen) > most:
+            return False
+        inner = [held for held in fresh.values() if not _leads_everywhere(held)]
+        frontier = gc.get_referents(*inner)
     return False
+
+
+def _leads_everywhere(held: object) -> bool:
+    """Whether a value leads to whole modules, so that following it would say nothing."""
+    return isinstance(held, types.ModuleType | type | types.FrameType) or (
+        isinstance(held, dict) and "__builtins__" in held
+    )
+
+
+def _users_frames() -> Iterator[types.FrameType]:
+    """The running frames of the user's own, on all threads."""
+    others = [top for thread, top in sys._current_frames().items() if thread != threading.get_ident()]
+    for top in (sys._getframe(1), *others):
+        frame: types.FrameType | None = top
+        while frame is not None:
+            if not is_library(frame.f_code.co_filename):
+                yield frame
+            frame = frame.f_back
 
 
 def held_by_user(value: object, levels: int = 5) -> bool:
@@ -456,22 +482,9 @@ def _is_user(holder: object) -> bool | None:
 
 def _local_variables() -> set[int]:
     """The ids of all local variables in frames of the user's own, on all threads."""
-    others = [top for thread, top in sys._current_frames().items() if thread != threading.get_ident()]
-    found: set[int] = set()
-    for top in (sys._getframe(1), *others):  # our own frame is left out: it would hold itself, and JAX's frames with it
-        frame: types.FrameType | None = top
-        while frame is not None:
-            if not is_library(frame.f_code.co_filename):
-                found.update(map(id, frame.f_locals.values()))
-            frame = frame.f_back
-    return found
+    return {id(value) for frame in _users_frames() for value in frame.f_locals.values()}
 
 
 _CACHES = ("jax", "jaxlib", "pytest_jitcache")
 _LRU = type(functools.lru_cache(len))
 _CONTAINERS = (tuple, list, dict, set, frozenset, types.CellType, functools.partial, types.MethodType)
-
-
-def in_jax_globals(value: object) -> bool:
-    """Whether a value is a module's namespace: following it would lead everywhere."""
-    return isinstance(value, dict) and "__builtins__" in value
