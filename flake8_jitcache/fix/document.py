@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from flake8_jitcache.analysis import findings
-from flake8_jitcache.facts.module import Module
+from flake8_jitcache.analysis import analyse
 from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Scope
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.fix.edits import Edit, Grammar, Positions, Span
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.source_file import LINE_END
 from flake8_jitcache.options import Options
-from flake8_jitcache.rules.lifetimes import Lifetime, Lifetimes
+from flake8_jitcache.rules.lifetimes import Lifetime
 
 
 @dataclass(frozen=True)
@@ -46,20 +45,23 @@ class Gap:
 
 
 class Document:
-    """A parsed text. Raises SyntaxError or ValueError where Python can't parse it."""
+    """A parsed text. The file's name tells test modules from others. Raises SyntaxError or ValueError where Python
+    can't parse it."""
 
-    def __init__(self, text: str, options: Options) -> None:
+    def __init__(self, text: str, options: Options, filename: str = "") -> None:
         self.text = text
         self.options = options
+        self.filename = filename
         self.tree = ast.parse(text)
         self.positions = Positions(text)
-        self.module = Module(self.tree, options)
+        self._analysis = analyse(self.tree, options, filename)
+        self.module = self._analysis.module
         self.source = self.module.source
 
-    @cached_property
+    @property
     def findings(self) -> list[Finding]:
         """What the linter says about the text."""
-        return findings(self.tree, self.options)
+        return self._analysis.findings
 
     @cached_property
     def grammar(self) -> Grammar:
@@ -73,7 +75,7 @@ class Document:
     @cached_property
     def _lifetimes(self) -> dict[tuple[ast.AST, bool], Lifetime]:
         found: dict[tuple[ast.AST, bool], Lifetime] = {}
-        for lifetime in Lifetimes(self.module).all:
+        for lifetime in self._analysis.lifetimes.all:
             found.setdefault((lifetime.node, lifetime.factory is not None), lifetime)
         return found
 

@@ -82,5 +82,12 @@ def _computed(node: ast.expr) -> list[str]:
     return []
 
 
+# `MoE`, `LoRA`: a short word and the capitals that end it. Then `HTTP` before `Server`, `Conv2D`, `Layer`, numbers.
+_WORDS = re.compile(
+    r"[A-Z][a-z][A-Z]{1,2}(?=[A-Z][a-z]|[^A-Za-z]|$)|[A-Z]+(?![a-z])|[A-Z]?[a-z]+(?:[0-9]+[A-Z](?![a-z])|[0-9]*)|[0-9]+"
+)
+
+
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    """A class's name as a function has it; capitals that stand together stay together."""
+    return "_".join(_WORDS.findall(name)).lower()

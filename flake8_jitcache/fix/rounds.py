@@ -43,10 +43,12 @@ class Outcome:
     left: list[Left] = field(default_factory=list)
 
 
-def repair(text: str, options: Options, codes: Collection[str], *, unsafe: bool, shown: Shown) -> Outcome:
+def repair(
+    text: str, options: Options, codes: Collection[str], *, unsafe: bool, shown: Shown, filename: str = ""
+) -> Outcome:
     """Fix what can be fixed. Raises SyntaxError or ValueError where Python can't parse the text."""
     outcome = Outcome(text)
-    document = Document(text, options)
+    document = Document(text, options, filename)
     banned: dict[tuple[str, str], str] = {}
     for _ in range(_MOST_ROUNDS):
         planned, refused = _plan(document, codes, unsafe, shown, banned)
@@ -121,7 +123,7 @@ def _attempt(document: Document, planned: list[tuple[Finding, Fix]]) -> Document
     """The document with fixes made, or which guarantee that would break."""
     try:
         text = document.grammar.apply([edit for _, fix in planned for edit in fix.edits])
-        after = Document(text, document.options)
+        after = Document(text, document.options, document.filename)
     except Refused as refusal:
         return str(refusal)
     except (SyntaxError, ValueError) as error:

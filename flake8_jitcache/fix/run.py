@@ -64,7 +64,7 @@ class Run:
             return not self.settings.is_silenced(path, of, finding)
 
         try:
-            return repair(text, self.settings.options, wanted, unsafe=self.unsafe, shown=shown)
+            return repair(text, self.settings.options, wanted, unsafe=self.unsafe, shown=shown, filename=path)
         except SyntaxError as error:
             self._error(path, f"Python can't parse it: {error.msg} (line {error.lineno})")
         except RecursionError:

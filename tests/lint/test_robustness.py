@@ -161,14 +161,14 @@ def test_circles(source: str) -> None:
 # -------------------------------------------------------------------- bugs of ours
 
 
-def broken(module: Module) -> list[object]:
+def broken(of: analysis.Analysis) -> list[object]:
     raise ValueError("out of order")
 
 
 def test_a_bug_of_a_family_loses_no_finding_of_the_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(analysis, "FAMILIES", (broken, lifetimes.check))
+    monkeypatch.setattr(analysis, "FAMILIES", (broken, *analysis.FAMILIES))
     text = FAULT.decode()
     lines = text.splitlines(keepends=True)
     found = list(Plugin(ast.parse(text), lines, "it.py").run())
@@ -243,7 +243,7 @@ def test_ten_times_the_lines_take_no_hundred_times_the_time(shape: str) -> None:
     def seconds(n: int) -> float:
         module = Module(ast.parse("import jax\n" + SHAPES[shape](n)), Options())
         begin = time.process_time()
-        list(lifetimes.check(module))
+        list(lifetimes.check(lifetimes.Lifetimes(module)))
         return time.process_time() - begin
 
     assert seconds(2000) < 40 * max(seconds(200), 0.002)

@@ -135,10 +135,10 @@ class Lifetimes:
         return Lifetime(use, of.creation, target, place_of(module.source, use), fate, function)
 
 
-def check(module: Module) -> Iterator[Finding]:
+def check(lifetimes: Lifetimes) -> Iterator[Finding]:
     """The findings of JIT101 to JIT107, JIT191 and JIT192."""
-    for lifetime in Lifetimes(module).all:
-        finding = _judge(module, lifetime)
+    for lifetime in lifetimes.all:
+        finding = _judge(lifetimes.module, lifetime)
         if finding is not None:
             yield finding
 
