@@ -11,6 +11,7 @@ from pytest_jitcache.errors import GuardError
 from pytest_jitcache.jax import names
 from pytest_jitcache.jax.explanations import explains_misses
 from pytest_jitcache.recorder import Trace
+from pytest_jitcache.varying import of_traces
 
 _Error = TypeVar("_Error", bound=GuardError)
 
@@ -39,6 +40,9 @@ def retraced(verb: str, group: Sequence[Trace], allowed: int, per: str, info: st
             lines.append(f"  … {left} more …")
         lines += _entry(noun, number, trace, keep)
     lines += _differences(differences)
+    varies = of_traces(trace.signature for trace in group)
+    if per == "total" and len(group) > 2 and varies:
+        lines.append(f"  {varies}")
     lines += ["", *wrapped("why: ", why), *wrapped("fix: ", fix)]
     for also in differences[1:3]:
         another = explain(also, earlier, last)[1]
@@ -151,6 +155,24 @@ def everything(group: Sequence[Trace], asked: bool = False) -> str:
     if asked and not explains_misses():
         lost.append("this JAX does not explain cache misses (it has no jax_explain_cache_misses)")
     return "\n".join([*lines, *(f"  not known: {line}" for line in lost)])
+
+
+def many_signatures(traces: Sequence[Trace], allowed: int) -> str:
+    """The whole text of a failure under `--jitcache-strict-signatures`."""
+    last = traces[-1]
+    first = f"{last.name} has {len(traces)} signatures in this test, allowed {allowed}"
+    why = "JAX traces and compiles a function once for each signature: each shape, dtype, structure and static value."
+    fix = (
+        "Where a size differs, pad to one (or a few); where a static value does, pass it as a traced argument if only its "
+        "value matters to the arithmetic. If all are meant, allow more."
+    )
+    lines = [first, "", f"{described(last)} is defined at {last.place}."]
+    for number, trace in enumerate(traces[:3], 1):
+        lines += _entry("signature", number, trace, ())
+    if len(traces) > 3:
+        lines.append(f"  … {len(traces) - 3} more …")
+    varies = of_traces(trace.signature for trace in traces)
+    return "\n".join([*lines, f"  {varies}", "", *wrapped("why: ", why), *wrapped("fix: ", fix)])
 
 
 def disabled(name: str, info: str | None) -> str:

@@ -25,6 +25,7 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
         summary: how many functions the summary lists, 0 for no summary.
         strict: whether a test that retraces fails.
         check_captures: whether to look, after each test, for functions that keep a stale value.
+        strict_signatures: how many signatures a function may have in one test; 0 for any number.
         json, timeline: files to write, or None.
         baseline: the file of accepted retraces, or None.
         update_baseline: whether to write that file instead of failing tests.
@@ -34,6 +35,7 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
     summary: int = 0
     strict: bool = False
     check_captures: bool = False
+    strict_signatures: int = 0
     json: Path | None = None
     timeline: Path | None = None
     baseline: Path | None = None
@@ -42,13 +44,17 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
 
     @property
     def on(self) -> bool:
-        return bool(self.summary or self.strict or self.check_captures or self.json or self.timeline)
+        return bool(
+            self.summary or self.strict or self.check_captures or self.strict_signatures or self.json or self.timeline
+        )
 
     def header(self) -> str:
         """In words, for the head of the run."""
         words = []
         if self.strict:
             words.append("strict")
+        if self.strict_signatures:
+            words.append(f"at most {self.strict_signatures} signatures")
         if self.check_captures:
             words.append("checks captures")
         if self.baseline is not None:
@@ -80,6 +86,14 @@ def add(parser: pytest.Parser) -> None:
         action="store_false",
         dest="jitcache_strict",
         help="don't, although the ini file says so.",
+    )
+    group.addoption(
+        "--jitcache-strict-signatures",
+        metavar="N",
+        help="fail each test in whose call a function of your own code has more than N signatures.",
+    )
+    parser.addini(
+        "jitcache_strict_signatures", "the same as --jitcache-strict-signatures.", type=_NUMBER_OR_TRUTH, default=""
     )
     group.addoption(
         "--jitcache-check-captures",
@@ -145,6 +159,7 @@ def read(config: pytest.Config) -> Settings:
         check_captures=bool(
             getattr(config.option, "jitcache_check_captures", None) or _ini(config, "jitcache_check_captures", _TRUTH)
         ),
+        strict_signatures=_signatures(config),
         json=_path(config, "json"),
         timeline=_path(config, "timeline"),
         baseline=_path(config, "baseline"),
@@ -180,6 +195,19 @@ def _summary(config: pytest.Config) -> int:
             return DEFAULT_FUNCTIONS
     if not (value or "").strip().isdigit():
         raise pytest.UsageError(f"{name} is {allowed}; got {value!r}.")
+    return int(str(value))
+
+
+def _signatures(config: pytest.Config) -> int:
+    name, value = "--jitcache-strict-signatures", getattr(config.option, "jitcache_strict_signatures", None)
+    allowed = "the number of signatures that a function may have in one test, 1 or more"
+    if value is None:
+        name = "ini jitcache_strict_signatures"
+        value = _ini(config, "jitcache_strict_signatures", allowed)
+        if value in ("", None):
+            return 0
+    if not str(value).strip().isdigit() or int(str(value)) < 1:
+        raise pytest.UsageError(f"{name} is {allowed}; got {str(value)!r}.")
     return int(str(value))
 
 

@@ -55,6 +55,7 @@ def _function(total: FunctionTotals) -> dict[str, Any]:
         "traces": total.traces,
         "inlined": total.inlined,
         "signatures": len(total.signatures),
+        "varies": total.varies or None,
         "compiles": total.compiles,
         "seconds": total.seconds,
         "wasted_traces": total.wasted,

@@ -111,11 +111,11 @@ class SuitePlugin:
             raised = False
         finally:
             self.session.leave()
-            if raised and self.settings.strict:
+            if raised and (self.settings.strict or self.settings.strict_signatures):
                 with contextlib.suppress(Exception):  # the test's own exception is the one to show
                     self._judge(item)
-        if self.settings.strict:
-            error = self._judge(item)
+        if self.settings.strict or self.settings.strict_signatures:
+            error = self._judge(item) or self._judge_signatures(item)
             if error is not None:
                 raise_in_test(item, error)
         return result
@@ -135,7 +135,7 @@ class SuitePlugin:
         return result
 
     def _judge(self, item: pytest.Item) -> RetraceError | None:
-        found = strict.findings(self.session, self.settings.allow)
+        found = strict.findings(self.session, self.settings.allow) if self.settings.strict else []
         reason = strict.reason(item)
         if reason is not None:
             for group in found:
@@ -147,6 +147,12 @@ class SuitePlugin:
         new = [group for group in found if names[id(group)] not in known]
         self.judged = {"retraced": sorted(names.values()), "allowed": reason}
         return strict.error(new, self.session.explained) if new and not self.settings.update_baseline else None
+
+    def _judge_signatures(self, item: pytest.Item) -> RetraceError | None:
+        limit = self.settings.strict_signatures
+        if not limit or strict.reason(item) is not None or self.settings.update_baseline:
+            return None
+        return strict.many_signatures(self.session, limit, self.settings.allow)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -24,6 +24,7 @@ from pytest_jitcache.recorder import CONTROL_FLOW, Site, Trace, Watcher, recorde
 from pytest_jitcache.signature import Leaf, Node, Signature, kind_name
 from pytest_jitcache.suite.content import content
 from pytest_jitcache.suite.rules import rule
+from pytest_jitcache.varying import parts
 
 Payload = dict[str, Any]
 
@@ -124,6 +125,7 @@ class Session(Watcher):
         self._covered: list[tuple[float, float]] = []  # the union of the latest spans of all threads
         self._problems: list[str] = []
         self._attempts: dict[str, int] = {}
+        self._told: set[tuple[Function, str]] = set()  # signatures whose parts have been handed on
         self._start_over()
 
     def _start_over(self) -> None:
@@ -336,6 +338,16 @@ class Session(Watcher):
                         found.setdefault(id(called[-1]), called)
             return sorted(found.values(), key=len, reverse=True)
 
+    def signatures(self) -> dict[Function, list[Trace]]:
+        """The functions of this test's call phase, each with one trace for each of its signatures."""
+        with self._lock:
+            found: dict[Function, dict[object, Trace]] = {}
+            for record in self.records:
+                trace = record.trace
+                if trace is not None and record.phase == "call" and not self._exempt(record) and trace.around is None:
+                    found.setdefault(record.function, {}).setdefault(trace.signature.key, trace)
+            return {function: [*traces.values()] for function, traces in found.items()}
+
     def _exempt(self, record: Record) -> bool:
         trace = record.trace
         if trace is None or record.guarded or self.guarded.intersection(trace.codes):
@@ -373,6 +385,9 @@ class Session(Watcher):
                     rule=rule(trace, difference) if difference is not None else None,
                     allowed=record.allowed,
                 )
+                if (record.function, row["key"]) not in self._told:
+                    self._told.add((record.function, row["key"]))
+                    row["parts"] = parts(trace.signature)
             records.append(row)
         if not (anyway or self.nodeid or records or self._others or self._problems):
             return None

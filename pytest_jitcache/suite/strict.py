@@ -29,6 +29,19 @@ def findings(session: Session, allow: Sequence[str]) -> list[Group]:
     return list(found.values())
 
 
+def many_signatures(session: Session, limit: int, allow: Sequence[str]) -> RetraceError | None:
+    """The failure of a test in which a function has more signatures than allowed; the one with most of them."""
+    over = [
+        traces
+        for function, traces in session.signatures().items()
+        if len(traces) > limit and own_code(function) and not is_allowed(function, allow)
+    ]
+    if not over:
+        return None
+    traces = max(over, key=len)
+    return report.blame(RetraceError(report.many_signatures(traces, limit), traces), traces[limit])
+
+
 def is_allowed(function: Function, allow: Sequence[str]) -> bool:
     """Whether the ini option `jitcache_allow` names the function."""
     name = f"{function.module}.{function.qualname}"

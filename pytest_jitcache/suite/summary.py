@@ -101,6 +101,8 @@ def _details(total: FunctionTotals) -> list[str]:
         asked = "" if rule is None or is_on(rule) else " where that is asked for"
         found = f"; flake8 finds it as {rule}{asked}" if rule else ""
         lines.append(f"traced again: {cause}{found}")
+    if len(total.signatures) > 2 and total.varies:
+        lines.append(total.varies)
     tests = sorted(total.tests, key=lambda test: -total.tests[test])
     named = [test or "collection" for test in tests[:2]]
     more = f" and {len(tests) - 2} more" if len(tests) > 2 else ""

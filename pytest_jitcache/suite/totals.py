@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_jitcache.suite.session import STAGES, Function, Payload, function_from
+from pytest_jitcache.varying import Parts, varying
 
 
 @dataclass(kw_only=True)
@@ -30,8 +31,14 @@ class FunctionTotals(Cost):
     wasted: int = 0
     wasted_seconds: float = 0.0
     signatures: set[str] = field(default_factory=set)
+    parts: dict[str, Parts] = field(default_factory=dict)  # of each signature
     tests: dict[str, int] = field(default_factory=dict)
     causes: dict[tuple[str, str | None], int] = field(default_factory=dict)
+
+    @property
+    def varies(self) -> str:
+        """What differs between its signatures, in one line."""
+        return varying([*self.parts.values()])
 
 
 @dataclass
@@ -125,6 +132,8 @@ def _add(total: FunctionTotals, record: dict[str, Any], test: str) -> None:
     total.tests[test] += 1
     total.inlined += record["inside"] is not None
     total.signatures.add(record["key"])
+    if "parts" in record:
+        total.parts.setdefault(record["key"], record.pop("parts"))
     if record["wasted"]:
         total.wasted += 1
         total.wasted_seconds += spent
