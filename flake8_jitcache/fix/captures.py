@@ -262,13 +262,13 @@ def _check_hashable(document: Document, capture: Capture) -> None:
     """Raises Refused for a value that surely can't be a static argument."""
     values = Values(document.module)
     kind = next((kind for read in capture.reads if (kind := values.unhashable(read)) is not None), None)
-    if kind is None and any(_is_asked_by_name(document, read) for read in capture.reads):
+    if kind is None and any(is_asked_by_name(document, read) for read in capture.reads):
         kind = "a dict"
     if kind is not None:
         raise Refused(f"`{capture.path}` has to be static, and {kind} can't be hashed")
 
 
-def _is_asked_by_name(document: Document, read: ast.expr) -> bool:
+def is_asked_by_name(document: Document, read: ast.expr) -> bool:
     """Whether a read is for one item of a dict, `config["depth"]`."""
     parent = document.source.parents[read]
     key = parent.slice if isinstance(parent, ast.Subscript) and parent.value is read else None

@@ -11,6 +11,7 @@ from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.effects import effects
 from flake8_jitcache.fix.fixes import Fix, Task
+from flake8_jitcache.fix.jit_options import cache_decorator
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.rules.values import Values
 
@@ -36,13 +37,7 @@ def plan(task: Task) -> Fix:
     assumed = [*around.assumptions, *_assumptions(document, factory)]
     if not all(_is_jitted(document, value) for value in returns_of(factory)):
         assumed.append(f"nobody changes what `{factory.name}` returns")
-    cache = document.import_of("functools.cache")
-    edits = []
-    if cache is None:
-        if "functools" in document.identifiers:
-            raise Refused("`functools` is something else in this file")
-        edits.append(document.add_import("functools"))
-        cache = "functools.cache"
+    cache, edits = cache_decorator(document)
     at = document.positions.line_start(factory.lineno)
     edits.append(Edit(at, at, f"@{cache}{document.newline}"))
     return Fix(edits, assumed, defines=f"a cache on {factory.name}")

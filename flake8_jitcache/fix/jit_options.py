@@ -16,16 +16,34 @@ from flake8_jitcache.fix.stable_names import is_constant
 # Options that say nothing about the parameters that a function has.
 _FREE = frozenset({"keep_unused", "inline", "backend", "compiler_options", "static_argnames", "static_argnums"})
 _TARGETS = frozenset({"fun", "f", "fn", "func"})
+_KNOWN = frozenset({"jax.jit", "jax.pjit", "jax.api.jit", "jax.experimental.pjit.pjit"})
+# The options that older and newer JAX take by position, behind the function.
+_BY_POSITION = (
+    (frozenset({"jax.pmap"}), ("axis_name",)),
+    (_KNOWN, ("in_shardings", "out_shardings", "static_argnums", "static_argnames", "donate_argnums")),
+)
 
 
 def options_of(creation: Creation) -> list[ast.keyword]:
     """The keyword options of a jit, those bound by a partial first. Raises Refused for what can't be read."""
     given = list(creation.maker.keywords)
     if isinstance(creation.node, ast.Call) and creation.definition is None:
-        if len(creation.node.args) > 1:
-            raise Refused("the jit gets options by position")
-        given += [keyword for keyword in creation.node.keywords if keyword.arg not in _TARGETS]
+        given += own_options(creation, creation.node)
     return given
+
+
+def own_options(creation: Creation, call: ast.Call) -> list[ast.keyword]:
+    """The options that a call of a jit gives itself, those by position under their names. Raises Refused."""
+    names = next((names for makers, names in _BY_POSITION if creation.maker.dotted <= makers), ())
+    if len(call.args) - 1 > len(names) or any(isinstance(argument, ast.Starred) for argument in call.args):
+        raise Refused("the jit gets options by position")
+    by_position = [ast.keyword(arg=name, value=value) for name, value in zip(names, call.args[1:], strict=False)]
+    return by_position + [keyword for keyword in call.keywords if keyword.arg not in _TARGETS]
+
+
+def option_of(creation: Creation, name: str) -> ast.expr | None:
+    """The value of an option, by name or by position; the outermost one given."""
+    return next((option.value for option in reversed(options_of(creation)) if option.arg == name), None)
 
 
 def check_options(document: Document, creation: Creation) -> None:
@@ -66,9 +84,6 @@ def check_room(creation: Creation, found: list[Capture]) -> list[str]:
     return []
 
 
-_KNOWN = frozenset({"jax.jit", "jax.pjit", "jax.api.jit", "jax.experimental.pjit.pjit"})
-
-
 def static_parameters(creation: Creation, function: Function) -> frozenset[str]:
     """The parameters of the jitted function that its jit does not trace. Raises Refused where that can't be read."""
     if creation.maker.is_equinox:
@@ -76,7 +91,7 @@ def static_parameters(creation: Creation, function: Function) -> frozenset[str]:
     positional = [p.arg for p in (*function.args.posonlyargs, *function.args.args)]
     found: set[str] = set()
     for option in ("static_argnums", "static_argnames", "static_broadcasted_argnums"):
-        value = creation.option(option)
+        value = option_of(creation, option)
         if value is None:
             continue
         try:
@@ -114,9 +129,7 @@ def decorator_for(document: Document, creation: Creation, found: list[Capture]) 
     written = Decorator(None)
     written.needed += document.names_in(call.func)
     options = []
-    for keyword in call.keywords:
-        if keyword.arg in _TARGETS:
-            continue
+    for keyword in own_options(creation, call):
         written.needed += document.names_in(keyword.value)
         if keyword.arg == "static_argnames" and static:
             options.append(f"static_argnames={_with_names(keyword.value, static)}")
@@ -129,7 +142,7 @@ def decorator_for(document: Document, creation: Creation, found: list[Capture]) 
     if not options:
         written.text = function
         return written
-    partial, written.imports = _partial(document)
+    partial, written.imports = _of_functools(document, "functools.partial")
     written.text = f"{partial}({', '.join([function, *options])})"
     return written
 
@@ -141,7 +154,7 @@ def _own_decorator(document: Document, creation: Creation, static: list[str]) ->
     node = creation.node
     if not isinstance(node, ast.Call):
         _check_no_other_static(creation)
-        partial, written.imports = _partial(document)
+        partial, written.imports = _of_functools(document, "functools.partial")
         text = f"{partial}({document.segment(node)}, static_argnames={names_text(static)})"
         written.edits.append(Edit(*document.span(node), text))
         return written
@@ -159,7 +172,7 @@ def _own_decorator(document: Document, creation: Creation, static: list[str]) ->
 def _check_no_other_static(creation: Creation) -> None:
     """JAX infers names from numbers, and numbers from names, only where one of the two is given."""
     for option in ("static_argnums", "static_argnames"):
-        if creation.option(option) is not None:
+        if option_of(creation, option) is not None:
             raise Refused(f"a captured value has to be static, and `{option}` is given already")
 
 
@@ -173,14 +186,18 @@ def _with_names(value: ast.expr, names: list[str]) -> str:
     return names_text([*([read] if isinstance(read, str) else read), *names])
 
 
-def _partial(document: Document) -> tuple[str, list[Edit]]:
-    """How `functools.partial` is written in this file, and the import that it needs."""
-    known = document.import_of("functools.partial")
+def cache_decorator(document: Document) -> tuple[str, list[Edit]]:
+    """How `functools.cache` is written in this file, and the import that it needs."""
+    return _of_functools(document, "functools.cache")
+
+
+def _of_functools(document: Document, dotted: str) -> tuple[str, list[Edit]]:
+    known = document.import_of(dotted)
     if known is not None:
         return known, []
     if "functools" in document.identifiers:
         raise Refused("`functools` is something else in this file")
-    return "functools.partial", [document.add_import("functools")]
+    return dotted, [document.add_import("functools")]
 
 
 def with_static(creation: Creation, text: str, static: list[str]) -> str:

@@ -103,9 +103,9 @@ def _from_lambda(document: Document, function: ast.Lambda, name: str, found: lis
     line = document.text.count("\n", 0, start) + 1
     one, newline = document.indent, document.newline
     if _is_one_expression(code):
-        code = _reindent(document, code, line, document.indentation(line), one)
+        code = reindent(document, code, line, document.indentation(line), one)
     elif "\n" in code:
-        code = _reindent(document, code, line, document.indentation(line), one * 2)
+        code = reindent(document, code, line, document.indentation(line), one * 2)
         code = f"({newline}{one * 2}{code}{newline}{one})"
     else:
         code = f"({code})"
@@ -142,7 +142,7 @@ def _from_definition(
         edits.append(Edit(at, at, f", {taken}" if given else taken))
     first = document.text.count("\n", 0, start) + 1
     text = splice(document.text[start:end], edits, start)
-    return _reindent(document, text, first, document.indentation(function.lineno), "", _docstring(function)).rstrip(
+    return reindent(document, text, first, document.indentation(function.lineno), "", _docstring(function)).rstrip(
         "\r\n"
     )
 
@@ -156,14 +156,24 @@ def _docstring(function: Definition) -> set[int]:
     return set()
 
 
-def _reindent(document: Document, text: str, first: int, old: str, new: str, docstring: Iterable[int] = ()) -> str:
+def reindent(
+    document: Document,
+    text: str,
+    first: int,
+    old: str,
+    new: str,
+    docstring: Iterable[int] = (),
+    *,
+    whole: bool = False,
+) -> str:
     """Move the lines of a text from one indentation to another, but for those that begin inside a string. `first` is
-    the number of its first line; a text that does not begin at its line's start keeps it as it is."""
+    the number of its first line; a text that does not begin at its line's start keeps it as it is (one that is `whole`
+    does)."""
     fixed = document.grammar.lines_in_strings() - set(docstring)
     lines = text.split("\n")
     result = []
     for number, line in enumerate(lines, first):
-        if number not in fixed and line.startswith(old) and (number > first or new == ""):
+        if number not in fixed and line.startswith(old) and (number > first or new == "" or whole):
             line = new + line[len(old) :] if line.strip() else line
         result.append(line)
     return "\n".join(result)
@@ -174,7 +184,7 @@ def at_margin(document: Document, text: str, node: ast.expr) -> str:
     document's own line by line is left as it is."""
     if text.count("\n") != document.segment(node).count("\n"):
         return text
-    return _reindent(document, text, node.lineno, document.indentation(node.lineno), "")
+    return reindent(document, text, node.lineno, document.indentation(node.lineno), "")
 
 
 def _parameters(function: Function, found: list[Capture]) -> str:

@@ -17,7 +17,7 @@ from flake8_jitcache.fix.document import Document
 from flake8_jitcache.fix.edits import Edit
 from flake8_jitcache.fix.effects import effects
 from flake8_jitcache.fix.fixes import Fix, Task
-from flake8_jitcache.fix.jit_options import check_options, names_text, options_of
+from flake8_jitcache.fix.jit_options import check_options, names_text, options_of, own_options
 from flake8_jitcache.fix.operands import Use, Uses
 from flake8_jitcache.fix.refusal import Refused
 from flake8_jitcache.fix.replacing import existing, take_out, with_comments
@@ -69,7 +69,7 @@ def _with_arguments(task: Task) -> Fix:
     assumed += _order(document, partial, call, sites, bound)
 
     base = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "function")
-    options = [f"{o.arg}={document.segment(o.value)}" for o in call.keywords if o.arg not in ("fun", "f", "fn", "func")]
+    options = [f"{o.arg}={document.segment(o.value)}" for o in own_options(creation, call)]
     text = f"{document.segment(call.func)}({', '.join([document.segment(target), *options, *static])})"
     known_name = existing(document, call, text)
     name = known_name or naming.choose(document, [f"jitted_{base.strip('_')}"], task.taken)

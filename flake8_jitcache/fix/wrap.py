@@ -43,7 +43,7 @@ def plan(task: Task) -> Fix:
     assumed: list[str] = []
     moved_as: dict[Function, list[Capture]] = {}
     if task.finding.code != "JIT107":  # there, the trace is kept already
-        assumed += _check_seen(document, call)
+        assumed += check_seen(document, call)
     around = effects(document.module, expansion.functions)
     assumed += around.assumptions
     captured: list[Capture] = []
@@ -103,7 +103,7 @@ def plan(task: Task) -> Fix:
     return Fix(edits, assumed, defines="" if above else text)
 
 
-def _check_seen(document: Document, call: ast.Call) -> list[str]:
+def check_seen(document: Document, call: ast.Call) -> list[str]:
     """What running the functions of this file behind a jit once per trace assumes. Raises Refused."""
     functions = document.module.traced.inside(call)
     around = effects(document.module, functions)

@@ -73,19 +73,27 @@ REFUSED = {
         """,
         "it captures `k`, and `in_shardings` fits the parameters that it has",
     ),
-    "option_made_on_each_call": (
+    "option_is_a_local_list": (
         """
         def step(x):
-            return jax.jit(lambda v: v, device=jax.devices()[0])(x)
+            numbers = [0]
+            return jax.jit(lambda v: v, donate_argnums=numbers)(x)
+        """,
+        "the option `donate_argnums` reads the local `numbers`",
+    ),
+    "option_is_a_lambda": (
+        """
+        def step(x):
+            return jax.jit(lambda v: v, device=lambda: None)(x)
         """,
         "the option `device` is made on each call",
     ),
-    "option_reads_a_local": (
+    "options_by_position_through_a_star": (
         """
-        def step(x, n):
-            return jax.jit(lambda m, v: v, static_argnums=n)(1, x)
+        def step(x, options):
+            return jax.jit(lambda v: v, *options)(x)
         """,
-        "the option `static_argnums` reads the local `n`",
+        "the jit gets options by position",
     ),
     "pmap_splits_arguments": (
         """
@@ -288,6 +296,37 @@ REFUSED = {
 }
 
 ASSUMES = {
+    "option_made_on_each_call": (
+        """
+        from elsewhere import best_device
+
+        def step(x):
+            return jax.jit(lambda v: v, device=best_device())(x)
+        """,
+        "`best_device()` can be hashed and does not change, equal values are of one type, and only few different ones come",
+    ),
+    "option_reads_a_local": (
+        """
+        def step(x, n):
+            return jax.jit(lambda m, v: v, static_argnums=n)(1, x)
+        """,
+        "`n` can be hashed and does not change, equal values are of one type, and only few different ones come",
+    ),
+    "option_reads_an_attribute": (
+        """
+        class Model:
+            def step(self, x):
+                return jax.jit(lambda v: v, out_shardings=self.sharding)(x)
+        """,
+        "`self.sharding` can be hashed and does not change, equal values are of one type, and only few different ones come",
+    ),
+    "transform_reads_a_number": (
+        """
+        def step(x, n):
+            return jax.jit(jax.vmap(lambda v: v.reshape(n)))(x)
+        """,
+        "`n` can be hashed and does not change, equal values are of one type, and only few different ones come",
+    ),
     "power_of_two_captured_numbers": (
         """
         def step(x, base, n):
