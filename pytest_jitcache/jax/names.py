@@ -55,6 +55,13 @@ class Name:
                 return local[text]
         return default
 
+    def line(self) -> str:
+        """The row in words."""
+        lost = f"no verdict without it ({self.without})" if self.needed else f"lost without it: {self.without}"
+        return f"{self} in {self.where}, JAX {self.since}: {lost}".replace("JAX equinox", "equinox").replace(
+            "JAX flax", "flax"
+        )
+
     def __contains__(self, text: object) -> bool:
         return text in self.texts
 

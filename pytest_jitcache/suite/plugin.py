@@ -50,6 +50,7 @@ class SuitePlugin:
         self.narrowed = any("::" in arg for arg in config.args) or getattr(config.option, "lf", False)
         self.gone: set[str] = set()  # tests of the baseline that are no more
         self.judged: dict[str, Any] = {}
+        self.told: list[str] = []
         self.outbox: list[Payload] = []
         self.unwritten: list[str] = []
         self.nodes: dict[str, float] = {}  # of the controller: workers that run, and since when
@@ -66,8 +67,18 @@ class SuitePlugin:
 
     # -- the run
 
-    def pytest_report_header(self) -> str:
-        return f"jitcache: {self.settings.header()}"
+    def pytest_report_header(self) -> list[str]:
+        return [f"jitcache: {self.settings.header()}", *self._lost()]
+
+    def _lost(self) -> list[str]:
+        """What this JAX does not tell, each line once: in the head of the run, or at its end where JAX came later."""
+        if not self.session.listening:
+            return []
+        from pytest_jitcache.jax import listening, names
+
+        lines = [line for line in (*listening.missing(), *names.lost()) if line not in self.told]
+        self.told += lines
+        return [f"jitcache: not known: {line}" for line in lines]
 
     # -- the collection
 
@@ -142,6 +153,9 @@ class SuitePlugin:
                 for record in group:
                     record.allowed = True
             found = []
+        missing = [] if reason is not None else self.session.cannot_judge()
+        if missing:
+            return strict.cannot_judge(missing)
         names = {id(group): baseline.name(group[-1].function, self.config.rootpath) for group in found}
         known = self.accepted.get(item.nodeid, set())
         new = [group for group in found if names[id(group)] not in known]
@@ -276,6 +290,8 @@ class SuitePlugin:
             baseline.stale(self.accepted, self._retraced(), self._ran()) if not self.settings.update_baseline else []
         )
         summary.stale_values(terminalreporter, self.totals)
+        for line in self._lost():
+            terminalreporter.write_line(line, yellow=True)
         summary.notes(terminalreporter, self.settings, stale, self.unwritten, self.totals)
 
 

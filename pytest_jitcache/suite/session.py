@@ -128,7 +128,12 @@ class Session(Watcher):
         self._told: set[tuple[Function, str]] = set()  # signatures whose parts have been handed on
         self._start_over()
 
+    def cannot_judge(self) -> list[str]:
+        """Why nothing can be said of what was traced in the running test, one line each; empty where something can."""
+        return listening.missing() if self.listening and self._measured else []
+
     def _start_over(self) -> None:
+        self._measured = False
         self.records: list[Record] = []
         self._groups: dict[object, list[Group]] = {}
         self._latest: dict[object, Record] = {}
@@ -217,6 +222,7 @@ class Session(Watcher):
     def spent(self, stage: str, seconds: float, name: str, fun: Any, helper: bool) -> None:
         name = name or str(getattr(fun, "__name__", ""))  # events of JAX 0.4.35 carry no name
         with self._lock:
+            self._measured = True
             now = time.perf_counter()
             record = None if helper or stage == "trace" else self._owner(stage, name, fun)
             self._spent(_Span(now - seconds, now, record, name), stage)

@@ -72,6 +72,11 @@ def error(found: Sequence[Group], explained: bool = False) -> RetraceError:
     return report.blame(RetraceError(text, traces, report.everything(traces, explained)), traces[-1])
 
 
+def cannot_judge(missing: Sequence[str]) -> RetraceError:
+    """The failure of a test in which JAX worked and does not tell what the verdict needs."""
+    return RetraceError(report.cannot_judge("the test", missing, None))
+
+
 def reason(item: pytest.Item) -> str | None:
     """Why a test may retrace, or None if it may not.
 

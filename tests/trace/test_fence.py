@@ -160,3 +160,29 @@ def test_an_event_without_a_run_of_the_body_is_no_reason(way):
         "    look(step); look(jax.jit(body)); step(jnp.ones(3))\n"
         "assert len(traces) == 1\n"
     )
+
+
+def test_strict_fails_where_it_cannot_judge(tmp_path):
+    (tmp_path / "conftest.py").write_text(
+        "from pytest_jitcache.jax import names\nnames.STARTS.texts = names.ENDS.texts = ('spelled_otherwise',)\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "import jax, jax.numpy as jnp\n"
+        "def test_retraces():\n"
+        "    for _ in range(2): jax.jit(lambda x: x + 1)(jnp.ones(3))\n"
+        "def test_without_jax(): pass\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--jitcache-strict"]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout
+    assert "RetraceError: cannot judge the test: JAX" in done.stdout
+    assert "jitcache: not known: JAX" in done.stdout
+
+
+def test_the_table_can_be_printed():
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_jitcache", "names"], capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) == len(names.TABLE)
+    assert "trace_to_jaxpr" in done.stdout
