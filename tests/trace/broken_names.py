@@ -160,10 +160,14 @@ def kept_loop():
             jax.lax.scan(body, np.float32(0), X)
 
 
+def triple(x):
+    return 3 * x
+
+
 def same_function_jitted_again():
-    with traced_once(double):
+    with traced_once(triple):
         for _ in range(3):
-            jax.jit(double)(X)
+            jax.jit(triple)(X)
 
 
 def inlined_before():

@@ -92,6 +92,8 @@ def test_no_silent_pass_where_a_name_is_gone(verdicts, row):
         for name in right
         if found[name] != "passes" and not found[name].startswith(("cannot", "warns"))
     }
+    if row >= 0 and "of a pmap" in names.TABLE[row].without:
+        accused.pop("mapped_static_values", None)  # without them another value looks as a function made anew
     assert not accused
     if row < 0:
         assert not [text for text in found.values() if "judge" in text and "jit disabled" not in text]
