@@ -18,7 +18,7 @@ _SHOWN = 4
 _IMPURE = (
     (("random", "default_rng", "randn", "normal", "uniform", "shuffle", "rng"),
      "Draw the numbers with `jax.random` from a key that is passed to {name}, or draw them outside and pass them."),
-    (("time", "perf_counter", "monotonic", "now", "time_ns", "datetime"),
+    (("time", "perf_counter", "perf_counter_ns", "monotonic_ns", "monotonic", "now", "time_ns", "datetime"),
      "Read the clock outside, and pass the time to {name} as an argument."),
     (("next", "__next__", "pop", "popleft", "get"),
      "Take the next item outside, and pass it to {name} as an argument."),

@@ -347,7 +347,7 @@ class _Comparison:
             if len(a) != len(b):
                 return self.differ(f"`{primitive}` with {name}={_cut(a)}, {_cut(b)} now")
             return all(self.parameters(primitive, name, x, y) for x, y in zip(a, b, strict=True))
-        if hasattr(a, "dtype") and hasattr(a, "shape") and hasattr(b, "dtype"):
+        if hasattr(a, "__array__") and hasattr(b, "__array__"):
             return self.constants(a, b)
         if type(a) is not type(b):
             return self.differ(f"`{primitive}` with {name}={_cut(a)}, {_cut(b)} now")
