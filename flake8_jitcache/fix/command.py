@@ -1,4 +1,4 @@
-"""The command line: `python -m flake8_jitcache fix [--diff | --write] [--unsafe] [--select CODES] PATHS`."""
+"""The command line: `python -m flake8_jitcache fix [--diff | --write] [--unsafe] [--select CODES] [--output-format FORMAT] PATHS`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ DESCRIPTION = """\
 Move the jit where it belongs. Shows a diff unless --write is given. Which files, which excludes and which options: as
 flake8 has them in its configuration; its own options work here too, with `=`
 (--config=FILE, --exclude=PATTERNS, --jitcache-jit-names=NAMES ...).
-`-` reads standard input and writes the fixed text."""
+`-` reads standard input and writes the fixed text; --stdin-display-name=FILE says which file it is."""
 EPILOG = "Exit status: 1 where something is left to fix, 0 where nothing is, 2 on errors."
+
+
+FORMATS = ("text", "json", "github", "sarif")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -26,6 +29,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--select", metavar="CODES", action="append", help=f"fix these alone, of {FIXABLE[0]} to {FIXABLE[-1]}"
     )
+    parser.add_argument(
+        "--output-format",
+        metavar="FORMAT",
+        default="text",
+        help="json, github or sarif: edits and what is left, on standard output in place of the diff or text",
+    )
     parser.add_argument("paths", nargs="*", metavar="PATHS", help="files and folders; `.` where none is given")
     arguments, for_flake8 = parser.parse_known_args(argv)
     try:
@@ -36,6 +45,8 @@ def main(argv: Sequence[str]) -> int:
         return _fail("- (standard input) goes with no other path")
     if "-" in arguments.paths and arguments.write:
         return _fail("--write has no file to write for - (standard input)")
+    if arguments.output_format not in FORMATS:
+        return _fail(f"--output-format: {arguments.output_format!r} is no format; allowed are {', '.join(FORMATS)}")
     try:
         from flake8_jitcache.fix.run import Run
     except ModuleNotFoundError as missing:
@@ -48,6 +59,7 @@ def main(argv: Sequence[str]) -> int:
         unsafe=arguments.unsafe,
         write=arguments.write,
         diff=arguments.diff,
+        form=arguments.output_format,
         for_flake8=for_flake8,
     ).run()
 

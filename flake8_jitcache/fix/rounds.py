@@ -27,20 +27,34 @@ Shown = Callable[[str, Finding], bool]
 
 @dataclass(frozen=True)
 class Left:
-    """A finding that is not fixed, by its line in the text as it was given, and the reason."""
+    """A finding that is not fixed, by its line and column (1-based) in the text as it was given, and the reason."""
 
     line: int
+    column: int
     code: str
     reason: str
 
 
+@dataclass(frozen=True)
+class Mended:
+    """A finding that is fixed, by its line and column (1-based) in the text as it was given."""
+
+    line: int
+    column: int
+    code: str
+
+
 @dataclass
 class Outcome:
-    """What became of one text: what it is now, how many findings were fixed by code, and what is left."""
+    """What became of one text: what it is now, what was fixed, and what is left."""
 
     text: str
-    fixed: Counter[str] = field(default_factory=Counter)
+    mended: list[Mended] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
+
+    @property
+    def fixed(self) -> Counter[str]:
+        return Counter(one.code for one in self.mended)
 
 
 def repair(
@@ -57,12 +71,16 @@ def repair(
             if planned:
                 continue  # what was planned is banned now
             outcome.left = [
-                Left(_original_line(text, document.text, finding.line), finding.code, reason)
+                Left(_original_line(text, document.text, finding.line), finding.column + 1, finding.code, reason)
                 for finding, reason in refused
             ]
             break
-        document, fixed = made
-        outcome.fixed += fixed
+        after, fixed = made
+        outcome.mended += [
+            Mended(_original_line(text, document.text, finding.line), finding.column + 1, finding.code)
+            for finding in fixed
+        ]
+        document = after
     outcome.text = document.text
     return outcome
 
@@ -104,17 +122,17 @@ def _make(
     document: Document,
     planned: list[tuple[Finding, Fix]],
     banned: dict[tuple[str, str], str],
-) -> tuple[Document, Counter[str]] | None:
+) -> tuple[Document, list[Finding]] | None:
     """Make the planned fixes at once; one by one where that breaks something. None where nothing could be made."""
     if not planned:
         return None
     together = _attempt(document, planned)
     if isinstance(together, Document):
-        return together, Counter(finding.code for finding, _ in planned)
+        return together, [finding for finding, _ in planned]
     for finding, fix in planned:
         alone = _attempt(document, [(finding, fix)]) if len(planned) > 1 else together
         if isinstance(alone, Document):
-            return alone, Counter([finding.code])
+            return alone, [finding]
         banned[_key(document, finding)] = alone
     return None
 

@@ -14,7 +14,8 @@ from flake8_jitcache.codes import FIXABLE
 from flake8_jitcache.findings import Finding
 from flake8_jitcache.fix.diff import unified
 from flake8_jitcache.fix.flake8_settings import BadConfiguration, Flake8Settings
-from flake8_jitcache.fix.rounds import Outcome, repair
+from flake8_jitcache.fix.reports import FileReport, edits_between, written
+from flake8_jitcache.fix.rounds import Mended, Outcome, repair
 from flake8_jitcache.fix.source_file import SourceFile, Unreadable, write
 from flake8_jitcache.prefilter import mentions_a_jit
 
@@ -31,7 +32,9 @@ class Run:
     for_flake8: Sequence[str] = ()
     fixed: Counter[str] = field(default_factory=Counter)
     left: int = 0
-    errors: int = 0
+    errors: list[tuple[str, str]] = field(default_factory=list)
+    form: str = "text"
+    reports: list[FileReport] = field(default_factory=list)
 
     def run(self) -> int:
         """Fix everything. Returns the exit status."""
@@ -45,12 +48,20 @@ class Run:
         else:
             self._files()
         self._summary()
+        if self.form != "text":
+            sys.stdout.write(written(self.form, self.reports, self.errors))
+            sys.stdout.flush()
         return 2 if self.errors else 1 if self.left or (self.fixed and not self._changes) else 0
 
     @property
     def _changes(self) -> bool:
         """Whether what is fixed goes somewhere: into the files, or to standard output in place of standard input."""
-        return self.write or (list(self.paths) == ["-"] and not self.diff)
+        return self.write or (list(self.paths) == ["-"] and self._gives_text)
+
+    @property
+    def _gives_text(self) -> bool:
+        """Whether standard input comes out again as text."""
+        return not self.diff and self.form == "text"
 
     # ---------------------------------------------------------------- one text
 
@@ -78,9 +89,11 @@ class Run:
     def _wants(self, code: str, path: str) -> bool:
         return code in self.codes if self.codes is not None else self.settings.selects(code, path)
 
-    def _record(self, path: str, outcome: Outcome) -> None:
+    def _record(self, path: str, before: str, outcome: Outcome) -> None:
         self.fixed += outcome.fixed
         self.left += len(outcome.left)
+        edits = edits_between(before, outcome.text)
+        self.reports.append(FileReport(path, edits, sorted(outcome.mended, key=_place), outcome.left))
         for left in outcome.left:
             self._say(f"{path}:{left.line}: {left.code} not fixed: {left.reason}")
 
@@ -96,12 +109,12 @@ class Run:
             source = None
         outcome = self._repair(name, source.text) if source is not None else None
         if outcome is not None and source is not None:
-            self._record(name, outcome)
-            if self.diff:
+            self._record(name, source.text, outcome)
+            if not self._gives_text:
                 self._show(name, source.text, outcome.text)
                 return
             data = source.encode(outcome.text)
-        if not self.diff:
+        if self._gives_text:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
 
@@ -116,7 +129,7 @@ class Run:
                 if outcome is None:
                     continue
                 progress.clear()
-                self._record(path, outcome)
+                self._record(path, source.text, outcome)
                 if outcome.text == source.text:
                     continue
                 if self.write:
@@ -133,6 +146,8 @@ class Run:
     # ---------------------------------------------------------------- output
 
     def _show(self, path: str, before: str, after: str) -> None:
+        if self.form != "text":
+            return
         text = unified(path, before, after, colour=_colours(sys.stdout))
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -146,7 +161,7 @@ class Run:
         self._say(", ".join(filter(None, parts)))
 
     def _error(self, path: str, reason: str) -> None:
-        self.errors += 1
+        self.errors.append((path, reason))
         self._say(f"error: {path}: {reason}")
 
     @staticmethod
@@ -179,6 +194,10 @@ class Progress:
         if self._shown:
             self._shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _place(one: Mended) -> tuple[int, int]:
+    return one.line, one.column
 
 
 def _counted(fixed: Counter[str]) -> str:
