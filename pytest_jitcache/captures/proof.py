@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_jitcache.captures.snapshot import Change, Snapshot, changed_arrays, changes, look, snapshot
 from pytest_jitcache.jax import programs
+from pytest_jitcache.places import in_jax, is_library
 
 if TYPE_CHECKING:
     from pytest_jitcache.recorder import Trace
@@ -95,10 +97,17 @@ class Kept:
                     return None
                 impure = programs.difference(first, programs.fresh(self.call)) is not None
             except Exception as error:
-                if not changed or type(error).__name__ == "UnexpectedTracerError":
+                if not changed or type(error).__name__ == "UnexpectedTracerError" or not _users_own(error):
                     raise NotChecked(f"tracing it again raises {type(error).__name__}") from None
                 return Stale(self.trace, changed, None, self.advanced, raised=f"{type(error).__name__}: {error}")
         return Stale(self.trace, changed, apart, self.advanced, impure, reads=frozenset(now.names))
+
+
+def _users_own(error: Exception) -> bool:
+    """Whether code of the user's raised it, or JAX called by that: a library may miss what it puts around a trace."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    raised = next((f for f in reversed(frames) if not in_jax(f.f_code.co_filename)), None)
+    return raised is not None and not is_library(raised.f_code.co_filename)
 
 
 class NothingWarm(Exception):

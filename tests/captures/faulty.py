@@ -480,3 +480,20 @@ def attribute_of_a_global_object():
         return float(step(X)[0]), 2.0
 
     return step, run
+
+
+@faulty("step keeps a stale value: w (f32[2] when traced, f32[3] now)", "Pass `w` to `step` as an argument.")
+def array_of_another_shape():
+    w = jnp.ones(2)
+
+    @jax.jit
+    def step(x):
+        return x * w
+
+    def run(step):
+        nonlocal w
+        step(X)
+        w = jnp.ones(3)  # traced now, it would raise
+        return float(step(X)[0]), float("nan")
+
+    return step, run

@@ -693,3 +693,26 @@ def optax_transformation():
             _, state = step(state, X)
 
     return step, run
+
+
+@right
+def flax_linen_lifted_jit_with_a_counter():
+    import flax.linen as nn
+
+    traces = 0
+
+    class Net(nn.Module):
+        key: int
+
+        def __call__(self, x):
+            nonlocal traces
+            traces += 1
+            return x * self.key
+
+    lifted = nn.jit(Net)
+
+    def run():
+        for key in (1, 1, 2, 2):
+            lifted(key).apply({}, X)
+
+    return None, run
