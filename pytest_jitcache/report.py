@@ -74,9 +74,15 @@ def nearest(group: Sequence[Trace], verb: str) -> tuple[Trace, list[Difference]]
     best: tuple[Trace, list[Difference]] | None = None
     for candidate in reversed(earlier[-8:]):
         found = compare(candidate, last, verb == "compiled")
-        if best is None or len(found) < len(best[1]):
+        if best is None or _distance(candidate, last, found) < _distance(best[0], last, best[1]):
             best = candidate, found
     return best if best is not None else (last, [Difference("not warm")])
+
+
+def _distance(earlier: Trace, last: Trace, differences: Sequence[Difference]) -> int:
+    """How much is to be the same for the last trace to find the earlier one in JAX's cache, besides the function object."""
+    apart = sum(difference.cause not in ("rewrapped", "caches cleared") for difference in differences)
+    return apart + (earlier.epoch is not last.epoch)
 
 
 def described(trace: Trace) -> str:

@@ -77,7 +77,7 @@ def compare(earlier: Trace, later: Trace, compiled: bool = False) -> list[Differ
         before, after = dict(earlier.options), dict(later.options)
         changed = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
         found.append(Difference("options", ", ".join(changed), str(before), str(after)))
-    if not found and earlier.inside is not None and later.inside is not None and not later.inside.body:
+    if not found and earlier.epoch is later.epoch and earlier.inside and later.inside and not later.inside.body:
         found += [d for d in _around(earlier.inside, later.inside) if d.cause in ("function", "body")]
     if not found and earlier.wrapper is not later.wrapper and earlier.epoch is later.epoch:
         found.append(Difference("rewrapped"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
+from typing import Any
 
 from pytest_jitcache import report
 from pytest_jitcache.guard.options import Options
@@ -28,6 +30,7 @@ class Counting:
         self._allowed = {"traced": options.max_traces, "compiled": options.max_compiles}
         self._groups: dict[str, dict[object, list[Trace]]] = {"traced": {}, "compiled": {}}
         self._clears: dict[CodeType, int] = {}
+        self._homes: dict[object, list[tuple[Callable[[], Any], object]]] = {}
 
     def allowed(self, verb: str, group: list[Trace]) -> int:
         """How many there may be in a group: after another guard has cleared a cache, one at the least."""
@@ -62,7 +65,7 @@ class Counting:
         for verb, groups in self._groups.items():
             if self._allowed[verb] is None:
                 continue
-            over = [group for group in _across_threads(groups) if len(group) > self.allowed(verb, group)]
+            over = [group for group in self._across_threads(groups) if len(group) > self.allowed(verb, group)]
             if over:
                 return verb, max(_outermost(over), key=len)
         return None
@@ -71,14 +74,48 @@ class Counting:
         """Which function it is a trace of."""
         clears = tuple(self._clears.get(code, 0) for code in trace.codes)
         cache = trace.cache if self._per != "definition" else (trace.layers, trace.traced_for, trace.filtered)
-        which: object = (cache, trace.stage == "transpose", clears)
-        outer = trace.around if trace.inline_of is None else trace.inside
-        if outer is not None and (trace.inline_of is not None or self._made_inside(trace)):
-            which = (which, self._which(outer), outer.signature.key)
-        return which
+        return (cache, trace.stage == "transpose", clears, self._outer(trace))
 
-    def _made_inside(self, trace: Trace) -> bool:
-        """Whether what was traced inside another trace was made there, so that it is traced once for each trace of that."""
+    def _outer(self, trace: Trace) -> object:
+        """Which trace of which function it is part of, if it comes anew with each of those."""
+        outer = trace.around if trace.inline_of is None else trace.inside
+        if trace.inline_of is not None:
+            return outer and (self._which(outer), outer.signature.key)
+        if not self._may_be_made_inside(trace):
+            return None
+        return self._home(trace, outer and (self._which(outer), outer.signature.key))
+
+    def _home(self, trace: Trace, outer: object) -> object:
+        """The trace in which a function was traced first: one that lives on after it was not made anew with the next."""
+        function = trace.ref()
+        if function is None:
+            return outer
+        homes = self._homes.setdefault(trace.object_id, [])
+        for ref, home in homes:
+            if ref() is function:
+                return home
+        homes[:] = [one for one in homes if one[0]() is not None]
+        homes.append((trace.ref, outer))
+        return outer
+
+    def _across_threads(self, groups: dict[object, list[Trace]]) -> list[list[Trace]]:
+        """The groups; functions made anew on several threads at a time, all of them gone by now, are one function."""
+        together: dict[object, list[list[Trace]]] = {}
+        for group in groups.values():
+            first = group[0]
+            if first.inline_of is None:
+                around = self._outer(first)
+                together.setdefault((first.layers, first.traced_for, first.signature.key, around), []).append(group)
+        merged = list(groups.values())
+        for several in together.values():
+            gone = [t for group in several for t in group if t.ref() is None]
+            threads = {t.thread for t in gone}
+            if len(several) > 1 and len(threads) > 1:
+                merged.append(sorted({id(t): t for t in gone}.values(), key=lambda t: t.number))
+        return merged
+
+    def _may_be_made_inside(self, trace: Trace) -> bool:
+        """Whether what is traced inside another trace may be made there, so that it is traced once for each trace of that."""
         if self._named.intersection(trace.codes):
             return False
         return not (trace.kinds[:1] in (("function",), ("lambda",)) and trace.codes and not is_nested(trace.codes[0]))
@@ -95,19 +132,3 @@ def _outermost(groups: list[list[Trace]]) -> list[list[Trace]]:
         return outer is not None
 
     return [group for group in groups if not follows(group)] or groups
-
-
-def _across_threads(groups: dict[object, list[Trace]]) -> list[list[Trace]]:
-    """The groups; functions made anew on several threads at a time, all of them gone by now, are one function."""
-    together: dict[object, list[list[Trace]]] = {}
-    for group in groups.values():
-        first = group[0]
-        if first.inline_of is None:
-            together.setdefault((first.layers, first.traced_for, first.signature.key), []).append(group)
-    merged = list(groups.values())
-    for several in together.values():
-        gone = [t for group in several for t in group if t.ref() is None]
-        threads = {t.thread for t in gone}
-        if len(several) > 1 and len(threads) > 1:
-            merged.append(sorted({id(t): t for t in gone}.values(), key=lambda t: t.number))
-    return merged

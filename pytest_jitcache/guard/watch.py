@@ -175,11 +175,19 @@ class Guard(Watcher):
             if target.matches(function):
                 target.called = target.heard = hit = True
         if not hit and function.found and self._plain:
-            on_stack = stack.running(self._plain)
+            on_stack = stack.running(self._plain) or self._running_elsewhere()
             for target in self.targets:
                 if not target.jitted and target.codes & on_stack:
                     target.called = hit = True
         return hit
+
+    def _running_elsewhere(self) -> set[CodeType]:
+        """On a worker thread: the plain functions that run on other threads, and so may have given it the work."""
+        if threading.current_thread() is threading.main_thread():
+            return set()
+        here = threading.get_ident()
+        frames = [frame for thread, frame in sys._current_frames().items() if thread != here]
+        return set().union(*(Stack(frame).running(self._plain) for frame in frames))
 
     def end(self, trace: Trace) -> None:
         with self.lock:
@@ -263,6 +271,7 @@ class Guard(Watcher):
         if not (off and self.running):
             return
         self._off_calls.start()
+        self._plain_calls.start()
         if not self.targets:
             self.disabled = ["the block"]
         for code in Stack(sys._getframe(1)).running(self._plain):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import math
 import threading
-from collections import OrderedDict, namedtuple
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,7 +69,7 @@ class Record:
         self.epoch = 0
         self.kept: list[Any] = []
         self.now = threading.local()
-        self.marks: list[tuple[str, int]] = []
+        self.steps: set[int] = set()
 
 
 record = Record()
@@ -82,13 +83,14 @@ def reset() -> Record:
 
 def at(step: int) -> None:
     """This step of the program begins, on this thread."""
+    record.steps.add(step)
     record.now.step, record.now.turn, record.now.fails = step, next(record.turns), False
 
 
 def _leaf(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return str(value.dtype), tuple(value.shape)
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and math.isnan(value):
         return "nan"
     if isinstance(value, (Fresh, type(lambda: 0))):
         return "A" if value is KEPT_A else "B" if value is KEPT_B else f"fresh {type(value).__name__}"
@@ -135,7 +137,7 @@ def in_thread(call: Callable[[], Any], crew: int = 1) -> None:
         gate.wait()
         try:
             call()
-        except BaseException as error:
+        except (AssertionError, Oops) as error:
             errors.append(error)
 
     threads = [threading.Thread(target=go) for _ in range(crew)]
@@ -155,10 +157,8 @@ def x64() -> Any:
     return enable_x64()
 
 
-def guard_begins(names: str) -> None:
-    """A guard of these functions makes them cold here."""
-    record.marks.append((names, len(record.events)))
+def out(traces: Any) -> None:
+    """The program shows the record of its guard."""
 
 
 __all__ = [name for name in dir() if not name.startswith("_")]
-_ = OrderedDict

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 STABLE = {"module", "checkpoint", "jit"}  # targets that JAX's cache finds again when they are jitted anew
 MADE_OFTEN = {"each", "attribute", "kept"}  # lifetimes in which each call makes its own
-CHANGED_ONCE = ("f3", "f4", "i3")
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,33 @@ def random_program(seed: int) -> Program:
     escape = guard_form in ("all", "named", "plain") and rng.random() < 0.05
     warm: tuple[Step, ...] = ()
     if guard_form == "all" and rng.random() < 0.2:
-        warm = tuple(replace(step, context="", before="", thread=0, fails=False) for step in steps if rng.random() < 0.7)
+        warm = tuple(
+            replace(step, context="", before="", thread=0, fails=False) for step in steps if rng.random() < 0.7
+        )
         if rng.random() < 0.5:
             max_traces = 0
     return Program(units, steps, Guard(guard_form, max_traces, per, inner, escape), warm)
 
 
 def _unit(rng: random.Random, name: str, guard_form: str) -> Unit:
-    form = rng.choice(["jit"] * 5 + ["decorator", "options", "partial_jit", "pmap", "filter_jit", "nnx_jit", "scan", "map", "fori"])
+    form = rng.choice(
+        ["jit"] * 5 + ["decorator", "options", "partial_jit", "pmap", "filter_jit", "nnx_jit", "scan", "map", "fori"]
+    )
     target = rng.choice(
-        ["module", "module", "lambda", "nested", "partial", "method", "object", "grad", "vmap", "value_and_grad", "checkpoint", "jit"]
+        [
+            "module",
+            "module",
+            "lambda",
+            "nested",
+            "partial",
+            "method",
+            "object",
+            "grad",
+            "vmap",
+            "value_and_grad",
+            "checkpoint",
+            "jit",
+        ]
     )
     life = rng.choice(["module", "module", "variable", "list", "dict", "each", "each", "attribute", "cached", "kept"])
     second = rng.choice(["none", "none", "default", "rate", "tree", "static", "static"])
@@ -146,7 +162,11 @@ def _unit(rng: random.Random, name: str, guard_form: str) -> Unit:
     if target in ("lambda", "grad", "value_and_grad") or form in ("scan", "map", "fori", "pmap", "nnx_jit"):
         inside = "none"
     unit = Unit(name, target, form, life, second, rng.random() < 0.5, inside, rng.random() < 0.3)
-    if guard_form in ("named", "wrap") and (life in MADE_OFTEN or life in ("cached", "rewrap") or form in ("scan", "map", "fori")):
+    if unit.anew and inside == "frame":  # a frame keeps its function alive
+        unit = replace(unit, inside="none")
+    if guard_form in ("named", "wrap") and (
+        life in MADE_OFTEN or life in ("cached", "rewrap") or form in ("scan", "map", "fori")
+    ):
         unit = replace(unit, helper=True)
     if life == "rewrap":
         unit = replace(unit, helper=guard_form in ("named", "wrap"))
@@ -156,7 +176,9 @@ def _unit(rng: random.Random, name: str, guard_form: str) -> Unit:
 def _step(rng: random.Random, units: tuple[Unit, ...], guard_form: str) -> Step:
     index = rng.randrange(len(units))
     unit = units[index]
-    step = Step(index, x=rng.choice(["f3", "f3", "f3", "f4", "i3", "w3", "n3", "d3"]), y=rng.choice(SECOND[unit.second]))
+    step = Step(
+        index, x=rng.choice(["f3", "f3", "f3", "f4", "i3", "w3", "n3", "d3"]), y=rng.choice(SECOND[unit.second])
+    )
     if unit.second != "none" and step.y:
         step = replace(step, keyword=rng.random() < 0.3)
     step = replace(step, context=rng.choice([""] * 8 + ["x64", "precision", "precision"]))
@@ -174,9 +196,8 @@ def allowed(step: Step, unit: Unit, guard_form: str, option: str = "") -> Step:
     """The step without what this unit can't take."""
     if unit.life == "rewrap":
         step = replace(step, option=option)
-    if unit.target in ("grad", "value_and_grad", "checkpoint") or unit.form in ("scan", "map", "fori"):
-        if step.x == "i3":
-            step = replace(step, x="f4")
+    if unit.target in ("grad", "value_and_grad", "checkpoint") and step.x == "i3":
+        step = replace(step, x="f4")
     if unit.target == "vmap" or unit.form == "pmap":
         step = replace(step, x=step.x if step.x in BATCHED else "f3", keyword=False)
     if unit.form in ("scan", "map", "fori"):
@@ -202,7 +223,7 @@ def allowed(step: Step, unit: Unit, guard_form: str, option: str = "") -> Step:
             step = replace(step, under="" if step.under == "eval_shape" else step.under)
     if unit.form == "pmap":
         step = replace(step, keyword=False, thread=min(step.thread, 1))
-    if step.under and step.thread > 1:
+    if step.thread > 1 and (step.under or unit.anew or unit.second == "static"):  # by chance alive at once, or not
         step = replace(step, thread=1)
     if step.fails or guard_form == "wrap" or step.context:
         step = replace(step, thread=0)
@@ -226,7 +247,16 @@ def _varied(rng: random.Random, steps: tuple[Step, ...], units: tuple[Unit, ...]
 # --- source text
 
 
-def source(program: Program) -> str:
+MODULE = "test_program"
+
+
+def source(program: Program, number: int = 0) -> str:
+    """The text of the program: a module of tests that is named for the number."""
+    text = _source(program)
+    return text.replace(f'"{MODULE}.', f'"{MODULE}_{number}.')
+
+
+def _source(program: Program) -> str:
     lines = [
         "from functools import lru_cache, partial",
         "from collections import OrderedDict",
@@ -236,6 +266,7 @@ def source(program: Program) -> str:
         "import jax",
         "import jax.numpy as jnp",
         "import numpy as np",
+        "import pytest",
         "from counting import *",
         "from jax import lax",
     ]
@@ -247,6 +278,8 @@ def source(program: Program) -> str:
     for unit in program.units:
         lines += ["", *_definitions(unit, program.guard)]
     lines += ["", "", *_drive(program)]
+    if program.guard.form != "mark":
+        lines += ["", "", "def test_program(assert_traced_once):", "    before()", "    drive(assert_traced_once)"]
     return "\n".join(lines) + "\n"
 
 
@@ -300,7 +333,14 @@ def _definitions(unit: Unit, guard: Guard) -> list[str]:
     indent = "    "
     body = [indent + line for line in _body(unit)]
     if unit.inside == "jit":
-        lines += ["@jax.jit", f"def k_{name}(v):  # def:k_{name}", f'    ran("k_{name}", v)', "    return v * 2", "", ""]
+        lines += [
+            "@jax.jit",
+            f"def k_{name}(v):  # def:k_{name}",
+            f'    ran("k_{name}", v)',
+            "    return v * 2",
+            "",
+            "",
+        ]
     decorator = {
         "decorator": "@jax.jit" if not _statics(unit) else f"@jax.jit({_statics(unit)[2:]})",
         "options": f"@jax.jit({(_statics(unit) + ', keep_unused=True')[2:]})",
@@ -312,10 +352,12 @@ def _definitions(unit: Unit, guard: Guard) -> list[str]:
         decorator = "@partial(jax.jit, " + decorator[len("@jax.jit(") :]
     if decorator and unit.target == "module":
         lines += [decorator, _head(unit), *body, "", ""]
-        return lines + [f"def make_{name}():", f"    return {name}", "", "", *_life(unit)]
+        return [*lines, f"def make_{name}():", f"    return {name}", "", "", *_life(unit)]
     made: list[str] = []
     if unit.target == "lambda":
-        result = {"scan": "(c + x, None)", "fori": "c * 2"}.get(unit.form) or ("x * y" if unit.second in ("rate", "default") else "x * 2")
+        result = {"scan": "(c + x, None)", "fori": "c * 2"}.get(unit.form) or (
+            "x * y" if unit.second in ("rate", "default") else "x * 2"
+        )
         parameters = {"scan": "c, x", "fori": "i, c"}.get(unit.form, _parameters(unit))
         names = {"scan": "c, x", "fori": "i, c"}.get(unit.form) or ("x, y" if unit.second != "none" else "x")
         target = f'lambda {parameters}: ran("{name}", {names}) and {result}'
@@ -327,10 +369,25 @@ def _definitions(unit: Unit, guard: Guard) -> list[str]:
         lines += [_head(unit, "k, "), *body, "", ""]
         target = f"partial({name}, 2.0)"
     elif unit.target == "method":
-        lines += [f"class C_{name}:", indent + _head(unit, "self, "), *[indent + line for line in body], "", "", f"o_{name} = C_{name}()", "", ""]
+        lines += [
+            f"class C_{name}:",
+            indent + _head(unit, "self, "),
+            *[indent + line for line in body],
+            "",
+            "",
+            f"o_{name} = C_{name}()",
+            "",
+            "",
+        ]
         target = f"o_{name}.{name}"
     elif unit.target == "object":
-        lines += [f"class C_{name}:", indent + _head(unit, "self, ").replace(f"def {name}(", "def __call__("), *[indent + line for line in body], "", ""]
+        lines += [
+            f"class C_{name}:",
+            indent + _head(unit, "self, ").replace(f"def {name}(", "def __call__("),
+            *[indent + line for line in body],
+            "",
+            "",
+        ]
         target = f"C_{name}()"
     else:
         lines += [_head(unit), *body, "", ""]
@@ -369,7 +426,14 @@ def _life(unit: Unit) -> list[str]:
     if unit.life == "attribute":
         lines += [f"class A_{name}:", "    def __init__(self):", f"        self.call = make_{name}()", "", ""]
     if unit.life == "dict":
-        lines += [f"def get_{name}():", f'    if "{name}" not in TABLE:', f'        TABLE["{name}"] = make_{name}()', f'    return TABLE["{name}"]', "", ""]
+        lines += [
+            f"def get_{name}():",
+            f'    if "{name}" not in TABLE:',
+            f'        TABLE["{name}"] = make_{name}()',
+            f'    return TABLE["{name}"]',
+            "",
+            "",
+        ]
     if unit.life == "variable":
         lines += [f"v_{name} = make_{name}()", ""]
     if unit.helper:
@@ -412,7 +476,13 @@ def _call(program: Program, number: int, step: Step) -> str:
     unit = program.units[step.unit]
     table = BATCHED if unit.target == "vmap" or step.under == "vmap" else MAPPED if unit.form == "pmap" else ARRAYS
     x = table[step.x]
-    function = f"w_{unit.name}" if program.guard.form == "wrap" else f"h_{unit.name}" if unit.helper else _access(unit, step.option)
+    function = (
+        f"w_{unit.name}"
+        if program.guard.form == "wrap"
+        else f"h_{unit.name}"
+        if unit.helper
+        else _access(unit, step.option)
+    )
     y = (f", y={step.y}" if step.keyword else f", {step.y}") if step.y else ""
     if step.option and unit.helper:
         key, value = step.option.split("=")
@@ -459,6 +529,21 @@ def _step_lines(program: Program, number: int, step: Step) -> list[str]:
     return lines
 
 
+def marks_by_name(program: Program) -> bool:
+    """Whether the mark names all functions that are called; it can where each has a plain name in the module."""
+    used = [program.units[step.unit] for step in program.steps]
+    return all(
+        named(unit).isidentifier() and (unit.helper or unit.form not in ("scan", "map", "fori")) for unit in used
+    )
+
+
+def unmarked(program: Program) -> Program:
+    """The same program with a block in place of the mark."""
+    if program.guard.form != "mark":
+        return program
+    return replace(program, guard=replace(program.guard, form="named" if marks_by_name(program) else "all"))
+
+
 def _drive(program: Program) -> list[str]:
     guard = program.guard
     options = ""
@@ -473,10 +558,9 @@ def _drive(program: Program) -> list[str]:
     steps = [_step_lines(program, number, step) for number, step in enumerate(program.steps, len(program.warm))]
     if guard.inner:
         first, last = guard.inner
-        steps[first] = ["with guard() as inner:", '    guard_begins("")', *["    " + line for line in steps[first]]]
+        steps[first] = ["with guard():", *["    " + line for line in steps[first]]]
         for number in range(first + 1, last + 1):
             steps[number] = ["    " + line for line in steps[number]]
-        steps[last].append("check_inner(inner)")
     flat = [line for step in steps for line in step]
     if guard.escape:
         flat.append("raise Oops")
@@ -484,15 +568,26 @@ def _drive(program: Program) -> list[str]:
     names = ", ".join(named(unit) for unit in used)
     if guard.form in ("all", "named"):
         arguments = (names if guard.form == "named" else "") + options
-        lines += ["def drive(guard, check_inner):", f"    with guard({arguments.removeprefix(', ')}) as traces:", "        out(traces)"]
+        lines += [
+            "def drive(guard):",
+            f"    with guard({arguments.removeprefix(', ')}) as traces:",
+            "        out(traces)",
+        ]
         return lines + ["        " + line for line in flat]
     if guard.form == "mark":
-        lines += ["def drive(guard, check_inner):", f"    with guard({options.removeprefix(', ')}) as traces:", "        out(traces)"]
-        return lines + ["        " + line for line in flat]
+        names = ", ".join(f'"{MODULE}.{named(unit)}"' for unit in used if marks_by_name(program))
+        lines += [f"@pytest.mark.traced_once({(names + options).removeprefix(', ')})", "def test_program():"]
+        return lines + ["    " + line for line in flat]
     if guard.form == "plain":
-        lines += ["def work(guard, check_inner):", *["    " + line for line in flat], "", ""]
-        return [*lines, "def drive(guard, check_inner):", f"    with guard(work{options}) as traces:", "        out(traces)", "        work(guard, check_inner)"]
-    lines.append("def drive(guard, check_inner):")
+        lines += ["def work(guard):", *["    " + line for line in flat], "", ""]
+        return [
+            *lines,
+            "def drive(guard):",
+            f"    with guard(work{options}) as traces:",
+            "        out(traces)",
+            "        work(guard)",
+        ]
+    lines.append("def drive(guard):")
     for unit in used:
         lines += [f"    w_{unit.name} = guard({named(unit)}{options})", f"    out(w_{unit.name}.traces)"]
     return lines + ["    " + line for line in flat]
@@ -543,10 +638,10 @@ def smaller(program: Program) -> Iterator[Program]:
                     continue
                 one = replace(step, **{entry.name: getattr(plain_step, entry.name)})
                 if one != step:
-                    yield replace(program, **{where: steps[:i] + (one,) + steps[i + 1 :]})
+                    yield replace(program, **{where: (*steps[:i], one, *steps[i + 1 :])})
     plain_unit = Unit("")
     for i, unit in enumerate(program.units):
         for name in ("inside", "by_name", "target", "form", "life"):
             other = replace(unit, **{name: getattr(plain_unit, name)})
             if other != unit:
-                yield replace(program, units=program.units[:i] + (other,) + program.units[i + 1 :])
+                yield replace(program, units=(*program.units[:i], other, *program.units[i + 1 :]))
