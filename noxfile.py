@@ -58,6 +58,15 @@ def trace(session: nox.Session, jax: str) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """3,000 random programs, of which each has to be judged as a count of the runs of its bodies says."""
+    session.install(".[pytest]", *BESIDE)
+    for first in range(0, 3000, 1000):
+        session.run("python", "tests/fuzz/run.py", str(first), str(first + 1000))
+    session.run("python", "tests/fuzz/run.py", "3000", "3100", "--pytest")
+
+
+@nox.session
 @flake8_versions
 def lint(session: nox.Session, flake8: str) -> None:
     """The tests and cases of the linter, with each flake8 on each Python, and without JAX."""

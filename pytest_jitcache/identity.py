@@ -312,16 +312,39 @@ _SURE = 4  # as many have been found dead with as many references: the next with
 
 
 class _Place:
-    __slots__ = ("by_id", "dead", "dead_references", "free", "next", "searched_at", "vain")
+    __slots__ = ("by_id", "dead", "dead_references", "free", "given", "next", "searched_at", "times", "vain")
 
     def __init__(self) -> None:
         self.dead = 0
         self.dead_references = 0
         self.by_id: dict[int, tuple[weakref.ref[Any], int]] = {}
-        self.free: list[int] = []
+        self.free: list[tuple[int, int]] = []  # when a number was last given, and the number: the latest is last
+        self.given: dict[int, int] = {}  # number: when it was last given
         self.next = 0
         self.searched_at = 0
         self.vain = 0
+        self.times = 0
+
+    def give(self) -> int:
+        """The number that was given last of all those whose objects are dead, or a new one."""
+        if self.free:
+            number = self.free.pop()[1]
+        else:
+            number = self.next
+            self.next += 1
+        self.times += 1
+        self.given[number] = self.times
+        return number
+
+    def take_back(self, number: int) -> None:
+        """The object of a number is dead."""
+        self.free.append((self.given[number], number))
+        self.free.sort()
+
+    @property
+    def latest_lives(self) -> bool:
+        """Whether the object that has been given a number last is not known to be dead."""
+        return bool(self.by_id) and (not self.free or self.free[-1][0] != self.times)
 
 
 class Slots:
@@ -345,15 +368,13 @@ class Slots:
                 return known[1]
             living = len(here.by_id)
             always = living <= _ALWAYS and here.vain < _PATIENT
-            if not here.free and living and (always or living > here.searched_at):
+            if here.latest_lives and (always or living > here.searched_at):
                 self._look_for_dead(here, cached, 1 if living <= here.searched_at else _RECENT)
-            number = here.free.pop() if here.free else here.next
-            if number == here.next:
-                here.next += 1
+            number = here.give()
             try:
                 here.by_id[key] = (weakref.ref(value, functools.partial(_free, here, key)), number)
             except TypeError:  # no weak references: each one counts as the same
-                here.free.append(number)
+                here.take_back(number)
             return number
 
     def _look_for_dead(self, here: _Place, cached: bool, limit: int) -> None:
@@ -376,9 +397,9 @@ class Slots:
                 here.dead = here.dead + 1 if references == here.dead_references else 1
                 here.dead_references = references
             if here.by_id.pop(key, None) is not None:
-                here.free.append(number)
+                here.take_back(number)
             return
-        if not here.free:
+        if here.latest_lives:
             here.searched_at = max(here.searched_at, 2 * len(here.by_id) - 1)
 
 
@@ -386,7 +407,7 @@ def _free(here: _Place, key: int, ref: Any) -> None:
     known = here.by_id.get(key)
     if known is not None and known[0] is ref:
         del here.by_id[key]
-        here.free.append(known[1])
+        here.take_back(known[1])
 
 
 def in_sight(value: object, levels: int = 6, most: int = 10_000) -> bool:

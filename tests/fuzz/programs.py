@@ -225,6 +225,8 @@ def allowed(step: Step, unit: Unit, guard_form: str, option: str = "") -> Step:
         step = replace(step, keyword=False, thread=min(step.thread, 1))
     if step.thread > 1 and (step.under or unit.anew or unit.second == "static"):  # by chance alive at once, or not
         step = replace(step, thread=1)
+    if unit.life not in ("module", "variable", "list"):  # what is made on demand may be made twice
+        step = replace(step, thread=min(step.thread, 1))
     if step.fails or guard_form == "wrap" or step.context:
         step = replace(step, thread=0)
     return step
