@@ -162,7 +162,7 @@ def _unit(rng: random.Random, name: str, guard_form: str) -> Unit:
     if target in ("lambda", "grad", "value_and_grad") or form in ("scan", "map", "fori", "pmap", "nnx_jit"):
         inside = "none"
     unit = Unit(name, target, form, life, second, rng.random() < 0.5, inside, rng.random() < 0.3)
-    if unit.anew and inside == "frame":  # a frame keeps its function alive
+    if inside == "frame" and (unit.anew or second == "static"):  # a frame keeps function and arguments alive
         unit = replace(unit, inside="none")
     if guard_form in ("named", "wrap") and (
         life in MADE_OFTEN or life in ("cached", "rewrap") or form in ("scan", "map", "fori")
