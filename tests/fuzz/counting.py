@@ -38,7 +38,11 @@ class Fresh:
     """A static argument that compares by identity."""
 
 
-KEPT_A, KEPT_B = Fresh(), Fresh()
+class Kept:
+    """The same, of which two live as long as the process."""
+
+
+KEPT_A, KEPT_B = Kept(), Kept()
 
 
 def fresh_function() -> Callable[[Any], Any]:
@@ -92,7 +96,7 @@ def _leaf(value: Any) -> Any:
         return str(value.dtype), tuple(value.shape)
     if isinstance(value, float) and math.isnan(value):
         return "nan"
-    if isinstance(value, (Fresh, type(lambda: 0))):
+    if isinstance(value, (Fresh, Kept, type(lambda: 0))):
         return "A" if value is KEPT_A else "B" if value is KEPT_B else f"fresh {type(value).__name__}"
     return type(value).__name__, repr(value)
 
