@@ -12,12 +12,21 @@ from typing import Any
 
 import pytest
 
-from flake8_jitcache.codes import CODES
+from flake8_jitcache.codes import CODES, FIXABLE
 from flake8_jitcache.explain import page
 from flake8_jitcache.options import Options, flag
 from flake8_jitcache.terminal import fitted
 
-SECTIONS = ["What it does", "Why is this bad?", "Example", "Use instead", "Known limits", "Options", "References"]
+SECTIONS = [
+    "What it does",
+    "Why is this bad?",
+    "Example",
+    "Use instead",
+    "Can it be fixed?",
+    "Known limits",
+    "Options",
+    "References",
+]
 
 OFF = ",".join(code.code for code in CODES.values() if not code.default)
 
@@ -40,6 +49,13 @@ def test_page_has_the_sections_in_order(code: str) -> None:
 def test_page_says_whether_the_code_is_on(code: str) -> None:
     said = page(code).splitlines()[2]
     assert said == ("On by default." if CODES[code].default else f"Off by default; `extend-select = {code}` shows it.")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_page_says_whether_the_code_can_be_fixed(code: str) -> None:
+    said = page(code).split("## Can it be fixed?\n\n")[1].split("\n## ")[0]
+    assert said.startswith("No: ") is (code not in FIXABLE)
+    assert ("--unsafe" in said) is (code in FIXABLE)
 
 
 @pytest.mark.parametrize("code", CODES)
