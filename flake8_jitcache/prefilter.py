@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from flake8_jitcache.options import Options
 
 # The last parts of the names in `facts.known.JITS`; a test holds the two together.
-WORDS = ("jit", "pjit", "pmap", "filter_jit", "filter_pmap", "named_jit", "named_pjit")
+WORDS = ("jit", "pjit", "pmap", "filter_jit", "filter_pmap", "named_jit", "named_pjit", "variable_jit")
 _JIT = re.compile(rf"\b(?:{'|'.join(WORDS)})\b")
 # JIT401 alone needs no jit.
 _EAGER_LOOP = "JIT401"
+_LOOPING = ("lax", "nnx", "value_fn", "jaxopt")
 
 
 def mentions_a_jit(lines: Sequence[str], options: Options, asked_for: frozenset[str] = frozenset()) -> bool:
@@ -19,7 +20,7 @@ def mentions_a_jit(lines: Sequence[str], options: Options, asked_for: frozenset[
     text = "".join(lines)
     if (_has(text, "jit") or "pmap" in text) and _JIT.search(text):
         return True
-    if _EAGER_LOOP in asked_for and ("lax" in text or "nnx" in text):
+    if _EAGER_LOOP in asked_for and any(word in text for word in _LOOPING):
         return True
     return any(name.rstrip("*").rpartition(".")[2] in text for name in options.jit_names)
 

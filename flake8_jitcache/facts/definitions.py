@@ -85,7 +85,7 @@ class Definitions:
                         return made
         if isinstance(receiver, ast.Call):
             if isinstance(receiver.func, ast.Name) and receiver.func.id == "super":
-                return None
+                return self._base_of_super(receiver)
             return self.class_of_call(receiver)
         if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name):
             return self._class_of_attribute(receiver)
@@ -135,6 +135,16 @@ class Definitions:
                 bindings = self.source.reaching(statement.annotation)  # type: ignore[attr-defined]
                 found.add(next((b.node for b in bindings if isinstance(b.node, ast.ClassDef)), None))
         return found.pop() if len(found) == 1 else None
+
+    def _base_of_super(self, call: ast.Call) -> ast.ClassDef | None:
+        """The class of this file in which `super()` begins to look, where the class has one base."""
+        function = place_of(self.source, call).function
+        owner = None if function is None else class_of(self.source, function)
+        if owner is None or call.args or len(owner.bases) != 1:
+            return None
+        base = owner.bases[0]
+        bindings = self.source.reaching(base) if isinstance(base, ast.Name) else []
+        return next((b.node for b in bindings if isinstance(b.node, ast.ClassDef)), None)
 
     def class_of_receiver(self, parameter: Binding) -> ast.ClassDef | None:
         """The class of which a parameter is `self` or `cls`."""

@@ -36,8 +36,9 @@ PER_OBJECT = frozenset({"__init__", "__post_init__", "__init_subclass__", "__new
                         "__setstate__", "__attrs_post_init__", "setup"})  # fmt: skip
 
 SETUP_WORDS = frozenset(
-    "init initialize initialise initial initialization initialisation deserialize deserialise setup create build load restore configure construct download benchmark bench "
-    "profile demo example examples tutorial experiment script bootstrap launch pretrain instantiate make warmup".split()
+    "init initialize initialise initialization initialisation initial setup create build load restore configure construct download benchmark bench "
+    "profile demo example examples tutorial experiment script bootstrap launch pretrain instantiate make warmup deserialize "
+    "deserialise unserialize from reshard fully replicate reload".split()
 )
 # Words of preparation that a short helper may bear as well.
 PREPARING_WORDS = frozenset(
@@ -48,6 +49,7 @@ PREPARING_WORDS = frozenset(
 # `from_config`, `fully_gather`: conversions of a whole, made once.
 CONVERTING_WORDS = frozenset("from fully mesh".split())
 FINAL_SETUP_WORDS = frozenset("init initialize initialise setup benchmark shard sharding restore".split())
+MEASURING_WORDS = frozenset("bench benchmark benchmarks profile".split())
 # Names such as `shard_params`: what is moved to its devices once, before the loop.
 MOVING_WORDS = frozenset("shard distribute replicate place put".split())
 LASTING_WORDS = frozenset("param params parameters state states model models module weights variables".split())
@@ -55,8 +57,10 @@ DRIVER_WORDS = frozenset("train training trainer fit run".split())
 EVALUATING_WORDS = frozenset("evaluate eval validate".split())
 HOT_WORDS = frozenset(
     "step update sample loss forward predict act apply call evaluate_batch backward propagate reduce gather psum pmean "
-    "normalize normalise reshape transform encode decode embed score infer select get compute".split()
+    "normalize normalise reshape transform encode decode embed score infer select get compute evaluate".split()
 )
+# First words of methods and functions that somebody's loop calls: `next_batch`, `step_once`, `update_state`.
+HOT_FIRST_WORDS = frozenset("next step update sample act".split())
 HOT_METHODS = frozenset({"__call__", "step", "update", "sample", "loss", "forward", "predict", "act", "apply"})
 
 
@@ -122,8 +126,12 @@ class Frequency:
         if self._only_from_once(function, calls):
             return True
         if outer:
-            return False
+            return any(self._measures(f) for f in outer)
         return self.weigh(function) <= -2
+
+    def _measures(self, function: Function) -> bool:
+        """Whether a function prepares measurements: what stands in it is called to be measured."""
+        return isinstance(function, DEFINITIONS) and not MEASURING_WORDS.isdisjoint(self.words(function))
 
     def _named(self, function: Function, patterns: Iterable[re.Pattern[str]]) -> bool:
         if not patterns or isinstance(function, ast.Lambda):
@@ -175,7 +183,9 @@ class Frequency:
 
     def _is_test(self, function: Function) -> bool:
         if isinstance(function, ast.Lambda):
-            return False
+            return self.in_test_module
+        if self.in_test_module and not self._is_of_program(function):
+            return True  # a table of cases, a check of several tests
         if function.name in TEST_METHODS or (_TEST_NAME.match(function.name) and self._may_be_test(function)):
             return True
         owner = class_of(self._source, function)
@@ -185,6 +195,10 @@ class Frequency:
             self._names.dotted(d.func if isinstance(d, ast.Call) else d) & known.FIXTURES
             for d in function.decorator_list
         )
+
+    def _is_of_program(self, function: Definition) -> bool:
+        """Whether a function of a test module is a method that stands for a program's: no test's helper."""
+        return self.is_method(function) and function.name in HOT_METHODS
 
     def _may_be_test(self, function: Definition) -> bool:
         """Whether what is named like a test can be one: `test` alone, as a method, is often part of an application."""
@@ -332,7 +346,7 @@ class Frequency:
 
     def _is_often(self, caller: Definition) -> bool:
         per_step = self.is_method(caller) and (
-            caller.name in HOT_METHODS or self.words(caller)[:1] == ["next"] or caller.name == "__next__"
+            caller.name in (*HOT_METHODS, "__next__") or not HOT_FIRST_WORDS.isdisjoint(self.words(caller)[:1])
         )
         return per_step or self._is_repeated(self._definitions.calls_of(caller))
 
@@ -352,6 +366,10 @@ class Frequency:
                         found.add(called.id)
         return found
 
+    def opens_files(self, function: Definition) -> bool:
+        """Whether a function calls Python's own `open`; what has a method of that name may be a stream."""
+        return any(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "open" for n in self.nodes(function))
+
     def has_driver_loop(self, function: Definition) -> bool:
         """Whether a function's own body loops over epochs, steps or batches and logs, saves or evaluates on the way."""
         return any(isinstance(node, LOOPS) and _is_driver(node) for node in function.body) or any(
@@ -363,12 +381,16 @@ class Frequency:
 
 
 _DRIVER_NAMES = re.compile(r"epoch|iter|step|batch|episode|round|update|trial|seed|itr|gen", re.IGNORECASE)
+# What a sweep goes through.
+_FEW = 10
+_SWEPT = frozenset("seed seeds config cfg conf setting settings trial fold run task env name size n lr method model "
+                   "dataset case experiment k key algo dim repeat rep".split())  # fmt: skip
 _DEVICE_LOOPS = frozenset({"scan", "while_loop", "fori_loop"})
 _LOGGERS = frozenset({"print", "log", "info", "debug", "warning", "write", "scalar", "add_scalar", "set_description",
                       "set_postfix", "savefig", "imshow", "plot", "show", "save", "echo"})  # fmt: skip
 _READERS = frozenset({"ArgumentParser", "parse_args", "OmegaConf", "load_dataset", "read_csv", "load_data", "tfds",
                       "makedirs", "mkdir", "SummaryWriter", "subplots", "figure", "savefig", "show", "basicConfig",
-                      "perf_counter", "default_rng", "manual_seed", "open", "DataLoader", "from_pretrained"})  # fmt: skip
+                      "perf_counter", "default_rng", "manual_seed", "DataLoader", "from_pretrained"})  # fmt: skip
 
 
 def _is_driver(loop: ast.AST) -> bool:
@@ -408,7 +430,8 @@ EVIDENCE = (
     Evidence("it loops over epochs, steps or batches itself", -2, lambda q, f: q.has_driver_loop(f)),
     Evidence("it runs a whole loop on the device", -1, lambda q, f: bool(q.called_names(f) & _DEVICE_LOOPS)),
     Evidence("it prints, logs or plots", -1, lambda q, f: bool(q.called_names(f) & _LOGGERS)),
-    Evidence("it reads arguments, files or data sets", -2, lambda q, f: bool(q.called_names(f) & _READERS)),
+    Evidence("it reads arguments, files or data sets", -2, lambda q, f: (
+        bool(q.called_names(f) & _READERS) or q.opens_files(f))),
     Evidence("it stands in a test module", -2, lambda q, f: q.in_test_module),
     Evidence("it is long", -1, lambda q, f: len(f.body) > 25),
     Evidence("it is short and returns a value", 1, lambda q, f: len(f.body) <= 6 and any(
@@ -419,3 +442,22 @@ EVIDENCE = (
     Evidence("such a method, or a function that a loop of the file calls, calls it", 4,
              lambda q, f: q.is_called_often(f)),
 )  # fmt: skip
+
+
+def is_sweep(loop: ast.AST) -> bool:
+    """Whether a loop runs a few times: over what is spelled out or a table, or over seeds, settings or tasks."""
+    generators = getattr(loop, "generators", None)
+    bound = generators[0] if generators else loop
+    target, iterable = getattr(bound, "target", None), getattr(bound, "iter", None)
+    if target is None or iterable is None:
+        return False
+    if isinstance(iterable, (ast.Tuple, ast.List, ast.Dict, ast.Set)):
+        return True
+    if isinstance(iterable, ast.Call):
+        numbers = [a.value for a in iterable.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+        if numbers and len(numbers) == len(iterable.args) and max(numbers) <= _FEW:
+            return True
+        if isinstance(iterable.func, ast.Attribute) and iterable.func.attr in ("items", "keys", "values"):
+            return True
+    names = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return any(word.lower() in _SWEPT for name in names for word in _WORD.findall(name))

@@ -34,6 +34,11 @@ class Maker:
         return self.dotted <= known.NNX_JITS
 
     @property
+    def wraps_anew(self) -> bool:
+        """Whether it wraps what it is given in a new function, so that also one that stays the same is traced again."""
+        return self.dotted <= known.WRAPPING_JITS
+
+    @property
     def name(self) -> str:
         """How to speak of it: the shortest of its names."""
         return min(self.dotted, key=lambda name: (len(name), name))

@@ -27,13 +27,30 @@ JITS = frozenset(
         "treex.jit",
         "tjax.jit",
         "jax_metrics.jit",
+        "haliax.partitioning.named_jit",
+        "penzai.pz.variable_jit",
+        "penzai.core.variables.variable_jit",
+        "brainstate.transform.jit",
+        "brainpy.math.jit",
+        "brainpy.math.object_transform.jit",
     }
 )
 # What a project names so is likely to trace what it is given.
 LIKE_JIT = re.compile(r"(\w*_)?[pn]?jit(ted)?(_\w*)?|(\w*_)?pmap(_\w*)?", re.IGNORECASE)
 PMAPS = frozenset({"jax.pmap", "jax.api.pmap"})
-EQUINOX_JITS = frozenset({"equinox.filter_jit", "equinox.filter_pmap"})
+# Jits that compare their function by what is in it (a pytree), and take everything that is no array as static.
+EQUINOX_JITS = frozenset(
+    {"equinox.filter_jit", "equinox.filter_pmap", "haliax.named_jit", "haliax.partitioning.named_jit"}
+)
 NNX_JITS = frozenset({"flax.nnx.jit", "flax.nnx.pmap", "flax.experimental.nnx.jit"})
+# Jits that wrap what they are given in a new function: also one that stays the same is traced for each wrapper.
+WRAPPING_JITS = NNX_JITS | {
+    "penzai.pz.variable_jit",
+    "penzai.core.variables.variable_jit",
+    "brainstate.transform.jit",
+    "brainpy.math.jit",
+    "brainpy.math.object_transform.jit",
+}
 
 PARTIALS = frozenset({"functools.partial", "jax.tree_util.Partial", "functools.partialmethod"})
 
@@ -94,7 +111,10 @@ CONTROL_FLOW |= _NNX_LOOPS
 # Those that compile what they are given on each call that is not traced, where it is made anew.
 EAGER_LOOPS = frozenset(CONTROL_FLOW) - {"jax.lax.associative_scan"}
 # Those of them that run their function many times.
-DEVICE_LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop"})
+DEVICE_LOOPS = frozenset(
+    {"jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop", "flax.nnx.while_loop",
+     "flax.nnx.fori_loop"}
+)  # fmt: skip
 CONTROL_FLOW_KEYWORDS = frozenset({"f", "body_fun", "cond_fun", "true_fun", "false_fun", "branches", "fn"})
 
 # Makers of named tuples of functions: `net.apply` and `tx.update` are fields there, the same function each time.
@@ -234,16 +254,22 @@ TRACED_BASES = frozenset(
         "haiku.Module",
         "haiku._src.module.Module",
         "praxis.base_layer.BaseLayer",
-        "flax.nnx.Module",
-        "flax.experimental.nnx.Module",
-        "equinox.Module",
     }
+)
+# Modules that are called in somebody's jitted step, most often of another file.
+LAYER_BASES = frozenset(
+    {"equinox.Module", "flax.nnx.Module", "flax.experimental.nnx.Module", "penzai.pz.nn.Layer", "zodiax.Base"}
+)
+# The first words of the names of methods that are called as they are, not in a step: they drive it.
+DRIVING_METHODS = frozenset(
+    "fit train run evaluate validate plot save load benchmark generate summarize print export main".split()
 )
 
 # What traces the functions it is given, in other libraries and in JAX itself.
 TRACING = re.compile(
     r"jax\.(experimental\.)?pallas\.(\w+\.)*\w+|jax\.(make_jaxpr|eval_shape|export\.\w+|experimental\.export\.\w+)"
     r"|haiku\.transform\w*|numpyro\.infer\.(?!Predictive)[A-Z]\w*|(diffrax|optimistix|jaxopt|jax\.experimental\.ode)\.[\w.]*"
+    r"|equinox\.filter_(make_jaxpr|eval_shape)"
 )
 
 RECORD_DECORATORS = frozenset(

@@ -86,7 +86,7 @@ class Targets:
         return self._as_seen_by(creation.maker, creation, found)
 
     def _as_seen_by(self, maker: Maker, creation: Creation, target: Target) -> Target:
-        if maker.is_nnx and target.kind == "stable" and creation.definition is None:
+        if maker.wraps_anew and target.kind == "stable" and creation.definition is None:
             return Target("transform", creation.node, target.function, made_by=maker.name)
         if target.kind == "method" and (maker.is_pmap or maker.is_equinox):
             return replace(HITS, function=target.function)
@@ -196,7 +196,7 @@ class Targets:
                 return UNKNOWN
         if isinstance(receiver, ast.Call):
             if self._names.dotted(receiver.func) & (known.LOOKERS | known.GETTERS):
-                return UNKNOWN  # type(self).m, super().m
+                return UNKNOWN  # type(self).m
             inner = self.classify(receiver)
             return Target("method", node) if inner.is_fresh else UNKNOWN
         if isinstance(receiver, ast.Name):

@@ -115,6 +115,8 @@ class Traced:
         for cls in self._source.classes:
             if cls.bases and self._definitions.bases(cls) & known.TRACED_BASES:
                 self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and self._in_transform(s))
+            elif cls.bases and self._definitions.bases(cls) & known.LAYER_BASES:
+                self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and self._is_of_layer(s))
         self._spread()
 
     def _is_like_jit(self, node: ast.expr) -> bool:
@@ -133,6 +135,12 @@ class Traced:
             isinstance(node, ast.Attribute) and node.attr in ("apply", "init", "bind", "init_with_output")
             for node in ast.walk(method)
         )
+
+    def _is_of_layer(self, method: Definition) -> bool:
+        """Whether a method of an equinox or nnx module is what a step of somebody calls: not one that drives steps
+        itself (`fit`, `evaluate`, `plot`)."""
+        drives = method.name.strip("_").split("_")[0] in known.DRIVING_METHODS
+        return self._in_transform(method) and not drives
 
     def _handed_in(self, target: ast.AST | None) -> list[Function]:
         """For a jitted parameter: the functions that callers in this file pass for it."""

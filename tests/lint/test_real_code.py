@@ -544,7 +544,7 @@ class A:
         return v
 class B(A):
     def hot(self, x):
-        return jax.jit(super().m)(x)
+        return jax.jit(super().m)(x)  # expect: JIT104
 == method via class with self
 class A:
     def m(self, v):

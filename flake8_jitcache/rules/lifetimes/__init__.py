@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from flake8_jitcache.facts import known
 from flake8_jitcache.facts.fates import Fate, Returned
+from flake8_jitcache.facts.frequency import is_sweep
 from flake8_jitcache.facts.jits import Creation
 from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import (
@@ -25,6 +26,7 @@ from flake8_jitcache.facts.places import (
 from flake8_jitcache.facts.scopes import DEFINITIONS, Function
 from flake8_jitcache.facts.targets import CODE_OF, Target, returns_of
 from flake8_jitcache.findings import Finding
+from flake8_jitcache.rules.lifetimes.objects import constructor_of, dropped
 from flake8_jitcache.rules.lifetimes.wording import Occasion, wording
 from flake8_jitcache.rules.statics import fresh_argument
 from flake8_jitcache.rules.values import Values
@@ -54,6 +56,7 @@ class Lifetimes:
         self.all = list(self._direct())
         self._through_factories()
         self._share_fates()
+        self.all += list(self._through_objects())
 
     def _direct(self) -> Iterator[Lifetime]:
         module = self.module
@@ -89,6 +92,22 @@ class Lifetimes:
             if it.node in lasting:
                 it.fate.looped += it.fate.calls
                 it.fate.calls.clear()
+
+    def _through_objects(self) -> Iterator[Lifetime]:
+        """Objects that jit something fresh in their constructor, made in a loop and dropped there; of several jits of
+        one object, the first."""
+        module, seen = self.module, set()
+        for lifetime in self.all:
+            if lifetime.factory is not None or not lifetime.target.is_fresh:
+                continue
+            constructor = constructor_of(module, lifetime.creation)
+            if constructor is None or constructor in seen or _is_cached(module, lifetime.node):
+                continue
+            seen.add(constructor)
+            for call, used in dropped(module, constructor):
+                target = replace(lifetime.target, origin=call)
+                place = place_of(module.source, call)
+                yield Lifetime(call, lifetime.creation, target, place, Fate(calls=[used]), constructor)
 
     def _is_kept_by(self, function: Function) -> bool:
         """Whether what a function returns is made once per key, or inside a trace."""
@@ -254,7 +273,8 @@ def _is_repeated(module: Module, function: Function) -> bool:
         return False
     return any(
         use.kind == "call"
-        and loops_around(module.source, use.node)
+        and (loops := loops_around(module.source, use.node))
+        and not is_sweep(loops[0])
         and not module.traced.is_traced(use.node)
         and not (
             (caller := place_of(module.source, use.node).function) is not None and module.frequency.is_test(caller)
@@ -264,10 +284,13 @@ def _is_repeated(module: Module, function: Function) -> bool:
 
 
 def _one_for_each(module: Module, it: Lifetime, loop: ast.AST) -> bool:
-    """Whether a factory is called once for each of what a loop binds: another product each time."""
+    """Whether a factory is called once for each entry of a table, or for each of a few keys: another product each
+    time. For each batch, another product each time is what costs."""
     given = [*it.node.args, *(k.value for k in it.node.keywords)] if isinstance(it.node, ast.Call) else []
     names = [n for value in given for n in ast.walk(value) if isinstance(n, ast.Name)]
-    return any(is_bound_in(module.source, b, loop) for name in names for b in module.source.reaching(name))
+    if not any(is_bound_in(module.source, b, loop) for name in names for b in module.source.reaching(name)):
+        return False
+    return isinstance(loop, ast.DictComp) or is_sweep(loop)
 
 
 def _gets_fresh_argument(module: Module, it: Lifetime) -> bool:

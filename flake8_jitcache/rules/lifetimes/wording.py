@@ -81,7 +81,7 @@ class _Wording:
                 f"each time, {cost}; {self._method()}"
             )
         if code == "JIT105":
-            if self.creation.maker.is_nnx and target.made_by == self.creation.maker.name:
+            if self.creation.maker.wraps_anew and target.made_by == self.creation.maker.name:
                 return (
                     f"`{target.made_by}` wraps its function in a new one {occasion}, and it is dropped, {cost}; "
                     f"make the jitted function once, {self._keep()}"
@@ -263,6 +263,14 @@ class _Wording:
 
     def _dropped_factory(self) -> str:
         factory, occasion = self.factory, self.occasion
+        is_constructor = isinstance(factory, DEFINITIONS) and factory.name == "__init__"
+        owner = class_of(self.module.source, factory) if factory is not None and is_constructor else None
+        if owner is not None:
+            return (
+                f"`{owner.name}` jits in its constructor, and an object of it is made {occasion} and dropped, so JAX "
+                "traces and compiles it again each time; make the object once before the loop, and pass its methods "
+                "what changes"
+            )
         name = "a lambda" if factory is None else _named(factory)
         keep = self._keep_product()
         if not self.target.is_fresh:
@@ -369,7 +377,7 @@ class _Wording:
         """Whether the object of a method is made in the function that jits it, anew on each occasion."""
         source = self.module.source
         if isinstance(receiver, ast.Call):
-            return True
+            return not (isinstance(receiver.func, ast.Name) and receiver.func.id == "super")
         if not isinstance(receiver, ast.Name):
             return False
         return any(

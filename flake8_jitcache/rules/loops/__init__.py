@@ -50,6 +50,51 @@ def _fresh_bodies(module: Module) -> Iterator[Finding]:
             text = _judge_body(module, call, min(loop_names), loop)
             if text is not None:
                 yield Finding.at(call, "JIT401", text)
+    for call in module.source.calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("update", "run"):
+            continue
+        judge = _searches_line if call.func.attr == "update" else _solves
+        if (what := judge(module, call)) is None or module.traced.is_traced(call):
+            continue
+        eager = eager or Eager(module)
+        loop = eager.repeated(call)
+        if (
+            loop is not None
+            and (made := _solver(module, call)) is not None
+            and not _made_with(module, made, call, loop)
+        ):
+            continue  # a solver that is made before the loop keeps its trace
+        if loop is not None:
+            text = f"{what} on each iteration of {describe_loop(loop)} in code that is not traced"
+            remedy = "jit the function around it once, before the loop"
+            yield Finding.at(call, "JIT401", f"{text}, so JAX traces and compiles its loop again each time; {remedy}")
+
+
+def _searches_line(module: Module, call: ast.Call) -> str | None:
+    """An optimizer of optax that searches along a line: it evaluates `value_fn` in a loop on the device."""
+    if not any(keyword.arg == "value_fn" for keyword in call.keywords):
+        return None
+    return f"`{ast.unparse(call.func)}` searches along a line"
+
+
+def _solves(module: Module, call: ast.Call) -> str | None:
+    """A solver of jaxopt that is made anew."""
+    made = _solver(module, call)
+    if made is None:
+        return None
+    return f"a solver is made (`{ast.unparse(made.func)}`) and run"
+
+
+def _solver(module: Module, call: ast.Call) -> ast.Call | None:
+    """The call that makes the solver of jaxopt whose method a call runs."""
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else call
+    values: list[ast.expr | None] = [receiver]
+    if isinstance(receiver, ast.Name):
+        values = [binding.value for binding in module.source.reaching(receiver)]
+    made = values[0] if len(values) == 1 else None
+    if isinstance(made, ast.Call) and any(name.startswith("jaxopt.") for name in module.names.dotted(made.func)):
+        return made
+    return None
 
 
 def _lax_calls(module: Module) -> Iterator[ast.Call]:
@@ -73,8 +118,11 @@ def _lax_calls(module: Module) -> Iterator[ast.Call]:
 
 
 def _judge_body(module: Module, call: ast.Call, name: str, loop: ast.AST) -> str | None:
-    short = ("nnx." if "nnx" in name else "lax.") + name.rpartition(".")[2]
+    library = "nnx." if ".nnx." in name else "lax."
+    short = library + name.rpartition(".")[2]
     occasion = f"on each iteration of {describe_loop(loop)}"
+    if short == "nnx.scan" and not _is_called(module, call):
+        return None  # it is made here, and called by somebody else
     start = f"`{short}` runs {occasion} in code that is not traced"
     hoist = "define it once at module level, or jit the function around the loop"
     for body in _bodies(call, name):
@@ -86,7 +134,7 @@ def _judge_body(module: Module, call: ast.Call, name: str, loop: ast.AST) -> str
             if target.kind == "def" and target.function is not None:
                 what = f"the nested function `{getattr(target.function, 'name', '')}`, made anew"
             return f"{start} and gets {what} each time, so JAX traces and compiles it again; {hoist}"
-    if short == "lax.map":
+    if short == "lax.map" or library == "nnx.":
         return (
             f"{start}, and it traces and compiles its function on each call, also one that stays the same; "
             "jit the function around it"
@@ -112,6 +160,12 @@ def _bodies(call: ast.Call, name: str) -> Iterator[ast.expr]:
             yield from node.elts
         else:
             yield node
+
+
+def _is_called(module: Module, call: ast.Call) -> bool:
+    """Whether what a call gives is called at once."""
+    parent = module.source.parents[call]
+    return isinstance(parent, ast.Call) and parent.func is call
 
 
 def _is_transform(module: Module, body: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from flake8_jitcache.facts import known
 from flake8_jitcache.facts.jits import Creation
 from flake8_jitcache.facts.module import Module
-from flake8_jitcache.facts.places import describe_loop, place_of
+from flake8_jitcache.facts.places import Place, describe_loop, place_of
 from flake8_jitcache.facts.scopes import DEFINITIONS
 from flake8_jitcache.facts.signatures import Signature, Statics
 from flake8_jitcache.findings import Finding
@@ -156,6 +156,8 @@ def fresh_argument(module: Module, values: Values, call: ast.Call) -> ast.expr |
     for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
         made = values.fresh(argument)
         node = None if made is None else made.node
+        if node is None or place_of(module.source, node) == Place(None, None):
+            continue  # made once, at module level
         if isinstance(node, (ast.Lambda, *DEFINITIONS)) or (
             isinstance(node, ast.Call) and module.names.dotted(node.func) & known.PARTIALS
         ):
@@ -176,14 +178,18 @@ def _fresh_arguments(module: Module, values: Values, creation: Creation) -> Iter
 
 
 def _is_meant(module: Module, call: ast.AST) -> bool:
-    """Whether a call stands in a block that expects an exception."""
+    """Whether a call stands in a block, or in a function handed to a call, that expects an exception."""
     for child, parent in module.source.ancestors(call):
+        expecting: list[ast.expr] = []
         if isinstance(parent, (ast.With, ast.AsyncWith)) and module.source.fields[child] == "body":
-            for item in parent.items:
-                function = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
-                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-                if name == "raises" or name.startswith("assertRaises"):
-                    return True
+            expecting = [item.context_expr for item in parent.items]
+        elif isinstance(parent, ast.Call):
+            expecting = [parent]
+        for expression in expecting:
+            function = expression.func if isinstance(expression, ast.Call) else None
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if name == "raises" or name.startswith(("assertRaises", "assert_raises")):
+                return True
     return False
 
 
