@@ -37,7 +37,7 @@ PER_OBJECT = frozenset({"__init__", "__post_init__", "__init_subclass__", "__new
 
 SETUP_WORDS = frozenset(
     "init initialize initialise initialization initialisation initial setup create build load restore configure construct download benchmark bench "
-    "profile demo example examples tutorial experiment script bootstrap launch pretrain instantiate make warmup deserialize "
+    "profile demo example examples tutorial experiment script bootstrap launch pretrain instantiate make warmup reinitialize reinitialise deserialize "
     "deserialise unserialize from reshard fully replicate reload".split()
 )
 # Words of preparation that a short helper may bear as well.
@@ -112,6 +112,8 @@ class Frequency:
         if self._named(function, self._hot):
             return False
         if self._named(function, self._once) or self.is_entry(function) or self._is_test(function):
+            return True
+        if self._measures(function):
             return True
         outer = functions_around(self._source, function)
         calls = self._definitions.calls_of(function)

@@ -113,6 +113,7 @@ class Traced:
                     if keyword.arg in known.CONTROL_FLOW_KEYWORDS:
                         self.functions.update(self.inside(keyword.value))
         for cls in self._source.classes:
+            self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and self._is_hook(s))
             if cls.bases and self._definitions.bases(cls) & known.TRACED_BASES:
                 self.functions.update(s for s in cls.body if isinstance(s, DEFINITIONS) and self._in_transform(s))
             elif cls.bases and self._definitions.bases(cls) & known.LAYER_BASES:
@@ -135,6 +136,15 @@ class Traced:
             isinstance(node, ast.Attribute) and node.attr in ("apply", "init", "bind", "init_with_output")
             for node in ast.walk(method)
         )
+
+    def _is_hook(self, method: Definition) -> bool:
+        """Whether a private method that nothing in the file mentions is for a base of another file to call: that base
+        says whether it is traced."""
+        owner = class_of(self._source, method)
+        if owner is None or not method.name.startswith("_") or method.name.startswith("__"):
+            return False
+        local = self._definitions.bases(owner) - {"object", "abc.ABC", "typing.Generic", "typing.Protocol"}
+        return bool(local) and not self._definitions.uses(method)
 
     def _is_of_layer(self, method: Definition) -> bool:
         """Whether a method of an equinox or nnx module is what a step of somebody calls: not one that drives steps

@@ -12,6 +12,10 @@ CALLS: dict[str, list[str]] = {
         "clip_norm(jnp.arange(3.0), 1)",
     ],
     "alias_partial_jit": ["cube_sum(jnp.arange(3.0))"],
+    "amortised_and_paid_again": ["rollout(jnp.ones(2), 3)"],
+    "functions_given_to_filter_jit": ["tree(jnp.ones(2))"],
+    "hook_of_another_files_base": ["Learned().score(jnp.ones(2))"],
+    "kernels_and_stages_trace": ["eager(jnp.ones(2))"],
     "amortised_and_called_in_a_loop": ["evaluate(jnp.ones(2), [jnp.ones(2), 2 * jnp.ones(2)])"],
     "bound_method_instances": ["corners(jnp.arange(1.0, 7.0).reshape(2, 3))"],
     "bound_method_on_self": ["INTEGRATOR.advance(jnp.ones(3))"],
@@ -102,7 +106,13 @@ SETUP: dict[str, str] = {
 
 # A stable function that is jitted anew is not traced again; what its wrapper costs no trace shows. So it is
 # with `checkpoint`, which is compiled again.
-NO_RETRACE = {"rewrap_in_loop", "rewrap_library_function", "rewrap_own_function", "transform_checkpoint"}
+NO_RETRACE = {
+    "functions_given_to_filter_jit",
+    "rewrap_in_loop",
+    "rewrap_library_function",
+    "rewrap_own_function",
+    "transform_checkpoint",
+}
 
 
 def install_imported_modules() -> None:
