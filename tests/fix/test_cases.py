@@ -31,19 +31,9 @@ REFUSED = {
     "hot_though_one_sign_says_once": {27: "it calls `self.one`"},
     "method_of_an_attribute": {18: "the object `self.env` is not a plain name"},
     "decorator_jits_in_wrapper": {10: "it is made of the parameter `function`"},
-    "method_through_super_and_annotation": {
-        16: "the object `super()` is not a plain name",
-        23: "the object `self.env` is not a plain name",
-        27: "`env` is another object on each call",
-    },
     "object_jits_in_its_constructor": {
         18: "a cache on the method `__init__` would keep each object alive",
         24: "a cache on the method `__init__` would keep each object alive",
-    },
-    "table_of_functions": {
-        8: "it is made of the parameter `kind`",
-        13: "which function is jitted is not certain",
-        17: "which function is jitted is not certain",
     },
     "factory_method": {14: "a cache on the method `_channel` would keep each object alive"},
     "import_inside_function": {
