@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import jax
 import pytest
 
 # Each test passes where the guard sees what there is.
@@ -45,6 +46,10 @@ def catches(x):
     return x + 1
 
 
+OLD = jax.__version_info__ < (0, 5)  # does not tell of what is inlined in a trace: a warning, no verdict
+
+
+@pytest.mark.xfail(OLD, reason="JAX 0.4", raises=JitcacheWarning, strict=True)
 def test_two_outer_functions_use_one_plain_function(assert_traced_once):
     first = jax.jit(lambda x: double(x) + 1)
     second = jax.jit(lambda x: double(x) + 2)
@@ -63,6 +68,7 @@ def test_plain_function_that_is_not_called(assert_traced_once):
         pass
 
 
+@pytest.mark.xfail(OLD, reason="JAX 0.4", raises=JitcacheWarning, strict=True)
 def test_plain_function_without_a_jit(assert_traced_once):
     with pytest.raises(RetraceError, match="double was never traced"), assert_traced_once(double):
         double(1)
@@ -140,7 +146,15 @@ def test_thread_that_starts_in_the_guard(assert_traced_once):
 def test_mark():
     scaled(X), scaled(X)
 """
-COUNT = "13 passed, 1 xfailed"
+OLD = jax.__version_info__ < (0, 5)
+
+
+def count(passed: int) -> str:
+    """How pytest ends: two tests can't be judged on JAX 0.4."""
+    return f"{passed - 2} passed, 3 xfailed" if OLD else f"{passed} passed, 1 xfailed"
+
+
+COUNT = count(13)
 
 
 @pytest.fixture
@@ -239,7 +253,7 @@ WITHIN = """
 
 
 def test_hook_that_is_set_within_the_guard(suite):
-    assert "17 passed, 1 xfailed" in suite(extra=WITHIN)
+    assert count(17) in suite(extra=WITHIN)
 
 
 DEBUGGED = """
@@ -262,7 +276,7 @@ DEBUGGED = """
 
 
 def test_debugger(suite):
-    assert "17 passed, 1 xfailed" in suite(extra=DEBUGGED)
+    assert count(17) in suite(extra=DEBUGGED)
 
 
 HYPOTHESIS = """
@@ -277,7 +291,7 @@ HYPOTHESIS = """
 
 
 def test_hypothesis(suite):
-    assert "14 passed, 1 xfailed" in suite(extra=HYPOTHESIS)
+    assert count(14) in suite(extra=HYPOTHESIS)
 
 
 TAKEN = """

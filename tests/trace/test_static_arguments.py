@@ -13,10 +13,6 @@ from pytest_jitcache import RetraceError, traced_once
 X = jnp.ones((1, 2))
 
 
-def power(x, n):
-    return x**n if isinstance(n, int) else x
-
-
 def _equinox(name):
     eqx = pytest.importorskip("equinox")
     return lambda f: getattr(eqx, name)(f)
@@ -38,36 +34,41 @@ WRAPPERS = {
 
 
 @pytest.fixture(params=WRAPPERS)
-def wrap(request):
-    return WRAPPERS[request.param]()
+def f(request):
+    """A wrapped function of its own for each test: JAX 0.8 and earlier can't make a pmap cold."""
+
+    def power(x, n):
+        return x**n if isinstance(n, int) else x
+
+    return WRAPPERS[request.param]()(power)
 
 
-def test_two_values_are_two_signatures(wrap):
-    f = wrap(power)
+def test_two_values_are_two_signatures(f):
     with traced_once(f) as traces:
         for n in (2, 3, 2, 3):
             f(X, n)
     assert [str(trace.signature) for trace in traces] == ["x: f32[1,2], n: 2", "x: f32[1,2], n: 3"]
 
 
-def test_in_the_wrap_form(wrap):
-    f = traced_once(wrap(power))
+def test_in_the_wrap_form(f):
+    step = traced_once(f)
     for n in (2, 3, 2, 3):
-        f(X, n)
-    f._close()
-    assert len(f.traces) == 2
+        step(X, n)
+    step._close()
+    assert len(step.traces) == 2
 
 
-def test_under_a_partial(wrap):
-    f = functools.partial(wrap(power), X)
-    with traced_once(f) as traces:
+def test_under_a_partial(f, request):
+    if "[pmap]" in request.node.name and jax.__version_info__ < (0, 5):
+        pytest.xfail("the pmap of JAX 0.4 is not known as one under a partial: a warning says that it was not called")
+    bound = functools.partial(f, X)
+    with traced_once(bound) as traces:
         for n in (2, 3, 2, 3):
-            f(n)
+            bound(n)
     assert len(traces) == 2
 
 
-def test_a_second_value_is_the_cause_in_total(wrap):
-    f = wrap(power)
+def test_a_second_value_is_the_cause_in_total(f):
     expected = pytest.raises(RetraceError, match=r"power traced 2x, allowed 1: static argument changed \(n\)")
     with expected, traced_once(f, per="total"):
         f(X, 2), f(X, 3)
@@ -77,18 +78,16 @@ class Mode:
     """Compared by identity."""
 
 
-def test_a_value_made_anew(wrap, request):
+def test_a_value_made_anew(f, request):
     if "filter_pmap" in request.node.name:
         pytest.xfail("equinox keeps each value alive, through a chain that is not followed: they count as several")
-    f = wrap(power)
     expected = pytest.raises(RetraceError, match=r"power traced 3x, allowed 1: static argument made anew \(n\)")
     with expected, traced_once(f):
         for _ in range(3):
             f(X, Mode())
 
 
-def test_without_naming_the_function(wrap):
-    f = wrap(power)
+def test_without_naming_the_function(f):
     with traced_once() as traces:
         for n in (5, 6, 5):
             f(X, n)
