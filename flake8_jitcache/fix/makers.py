@@ -187,7 +187,7 @@ def _keys(task: Task, code: ast.expr | Definition) -> list[Key]:
             if name in in_options and not is_constant(document.module, name.id):
                 raise Refused(f"it is made of the global `{name.id}`, which changes")
             continue
-        _check_binding(document, owner, name, code)
+        _check_binding(document, owner, name, code, at_once=name in in_options)
         read: ast.expr = name
         while isinstance(parent := source.parents[read], ast.Attribute) and parent.value is read:
             around = source.parents[parent]
@@ -218,19 +218,20 @@ def _keys(task: Task, code: ast.expr | Definition) -> list[Key]:
     return [*found.values()]
 
 
-def _check_binding(document: Document, owner: Scope, name: ast.Name, code: ast.AST) -> None:
-    """Whether a local is the same from the maker's call on. Raises Refused."""
+def _check_binding(document: Document, owner: Scope, name: ast.Name, code: ast.AST, *, at_once: bool) -> None:
+    """Whether a local has the value that the code reads where the maker is called: always what is read `at_once`; what
+    traced code reads later, where it is bound once and before. Raises Refused."""
     bindings = owner.bindings[name.id]
-    if bindings[0].kind == "import":
-        raise document.known_inside(owner, name.id)
-    if len(bindings) != 1:
+    for binding in bindings:
+        if binding.kind == "import":
+            raise document.known_inside(owner, name.id)
+        if binding.node is code:
+            raise Refused("it calls itself")
+        if binding.kind in ("def", "class") or isinstance(binding.value, ast.Lambda):
+            raise Refused(f"it uses `{name.id}`, which is itself made on each call")
+    if not at_once and len(bindings) != 1:
         raise Refused(f"`{name.id}` is bound in more than one place")
-    binding = bindings[0]
-    if binding.node is code:
-        raise Refused("it calls itself")
-    if binding.kind in ("def", "class") or isinstance(binding.value, ast.Lambda):
-        raise Refused(f"it uses `{name.id}`, which is itself made on each call")
-    if not _is_bound(document, binding, code):
+    if not at_once and not _is_bound(document, bindings[0], code):
         raise Refused(f"`{name.id}` is not surely bound where it is made")
     if is_mutated(document.module, document.source.references.get((owner, name.id), [])):
         raise Refused(f"`{name.id}` is changed in this file")
@@ -313,10 +314,10 @@ def _is_certain(document: Document, value: ast.expr) -> bool:
     owner = document.owner(value)
     if owner is None:
         return False
-    bindings = owner.bindings[value.id]
-    if len(bindings) != 1:
-        return False
-    binding = bindings[0]
+    return all(_gives_certain(document, owner, binding) for binding in owner.bindings[value.id])
+
+
+def _gives_certain(document: Document, owner: Scope, binding: Binding) -> bool:
     if binding.kind == "parameter" and isinstance(binding.node, ast.arg) and binding.node.annotation is not None:
         return _dotted_is(document, binding.node.annotation, _HASHABLE | _TEXT)
     if binding.kind in ("def", "class", "import"):

@@ -99,6 +99,25 @@ SAFE = [
         "def _make_mean(name):",
     ),
     Fixture(
+        "sharding_of_two_branches",
+        """
+        from jax.sharding import NamedSharding, PartitionSpec as P
+
+        MESH = jax.make_mesh((1,), ("x",))
+
+        def gather(x, split):
+            if split:
+                sharding = NamedSharding(MESH, P("x"))
+            elif x.ndim == 1:
+                sharding = NamedSharding(MESH, P())
+            else:
+                raise ValueError(x.ndim)
+            return jax.jit(lambda v: v, out_shardings=sharding)(x)
+        """,
+        ["gather(jnp.ones(3), True)", "gather(jnp.ones(3), False)"],
+        "    return _make_gather(sharding)(x)\n",
+    ),
+    Fixture(
         "two_in_one_loop",
         """
         def means(batches, name: str):
