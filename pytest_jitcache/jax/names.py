@@ -191,10 +191,11 @@ EQUINOX_SIGNATURE = _row("_signature", "a filter_jit", "0.11", "nothing: the sig
 
 def module(name: str) -> Any:
     """A module by name, imported if need be; None where there is none."""
-    try:
-        __import__(name)
-    except Exception:
-        return None
+    if name not in sys.modules:
+        try:
+            __import__(name)
+        except Exception:
+            return None
     return sys.modules.get(name)
 
 
