@@ -158,6 +158,8 @@ def _keys(task: Task, code: ast.expr | Definition) -> list[Key]:
     document, creation = task.document, task.lifetime.creation
     source = document.source
     options = [option for option in options_of(creation) if document.within(option.value, code)]
+    if any(option.arg is None for option in options):
+        raise Refused("the jit gets options through `**`")
     found: dict[str, Key] = {}
     taken = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
     taken |= {node.arg for node in ast.walk(code) if isinstance(node, ast.arg)}

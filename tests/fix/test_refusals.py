@@ -293,6 +293,105 @@ REFUSED = {
         """,
         "`__k` means another name outside of the class",
     ),
+    "used_without_its_jit": (
+        """
+        def step(x):
+            def double(v):
+                return v * 2
+            return jax.jit(double)(x) + double(x)
+        """,
+        "`double` is used without its jit as well",
+    ),
+    "options_through_stars": (
+        """
+        def step(x, **options):
+            return jax.jit(lambda v: v, **options)(x)
+        """,
+        "the jit gets options through `**`",
+    ),
+    "partial_binds_a_star": (
+        """
+        def f(a, b, v):
+            return a * b * v
+
+        def step(x, ab):
+            return jax.jit(functools.partial(f, *ab))(x)
+        """,
+        "the partial binds `*`",
+    ),
+    "partial_binds_two_stars": (
+        """
+        def f(v, a):
+            return a * v
+
+        def step(x, given):
+            return jax.jit(functools.partial(f, **given))(x)
+        """,
+        "the partial binds `**`",
+    ),
+    "call_may_pass_what_the_partial_binds": (
+        """
+        def f(v, a):
+            return a * v
+
+        def step(x, a, given):
+            return jax.jit(functools.partial(f, a=a))(x, **given)
+        """,
+        "line 5 may pass what the partial binds",
+    ),
+    "factory_has_a_decorator": (
+        """
+        from elsewhere import logged
+
+        @logged
+        def make(k):
+            return jax.jit(lambda v: v * k)
+
+        def step(x):
+            return make(2)(x)
+        """,
+        "`make` has a decorator already",
+    ),
+    "factory_is_a_method": (
+        """
+        class Model:
+            def make(self, k):
+                return jax.jit(lambda v: v * k)
+            def step(self, x):
+                return self.make(2)(x)
+        """,
+        "a cache on the method `make` would keep each object alive",
+    ),
+    "factory_reads_a_changing_global": (
+        """
+        RATE = 1.0
+
+        def faster():
+            global RATE
+            RATE = 2.0
+
+        def make():
+            return jax.jit(lambda v: v * RATE)
+
+        def step(x):
+            return make()(x)
+        """,
+        "`make` reads the global `RATE`, which changes",
+    ),
+    "static_numbers_from_the_end": (
+        """
+        def step(x, k):
+            return jax.jit(lambda v, n: v * n * k, static_argnums=-1)(x, 2)
+        """,
+        "`static_argnums` counts from the end, or fits no parameter",
+    ),
+    "reads_a_path_and_its_root": (
+        """
+        def step(x, model):
+            return jax.jit(lambda v: v * model.rate + model)(x)
+        """,
+        "it reads both `model` and `model.rate`",
+    ),
 }
 
 ASSUMES = {
