@@ -212,6 +212,8 @@ def _keys(task: Task, code: ast.expr | Definition) -> list[Key]:
         kind = next((kind for read in key.reads if (kind := values.unhashable(read)) is not None), None)
         if kind is not None:
             raise Refused(f"`{ast.unparse(key.value)}` is {kind}, which can't be hashed")
+        if any(is_asked_by_name(document, read) for read in key.reads):
+            raise Refused(f"`{ast.unparse(key.value)}` is a dict, which can't be hashed")
         if key.of_code and not _is_certain(document, key.value):
             _check_static(document, key, code)
     parameters = [key.parameter for key in found.values()]
@@ -283,8 +285,6 @@ def _check_static(document: Document, key: Key, code: ast.AST) -> None:
         function = around[0] if around and document.within(around[0], code) else None
         if function is None:
             raise Refused(f"it is made of `{ast.unparse(read)}`, which may be an array")
-        if is_asked_by_name(document, read):
-            raise Refused(f"`{ast.unparse(read)}` is a dict, which can't be hashed")
         if Uses(document.module).of([read], function, frozenset()) < Use.STATIC:
             raise Refused(f"`{ast.unparse(read)}` may be an array, which can't be hashed")
 

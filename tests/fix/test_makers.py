@@ -248,6 +248,7 @@ LEFT = {
     "list of numbers": "n = [0]\n    return jax.jit(lambda v: v, donate_argnums=n)(x)",
     "call that is no transform": "return jax.jit(jax.vmap(k.build(2)))(x)",
     "method of a local": "return jax.jit(jax.vmap(k.apply))(x)",
+    "item of a dict": "return jax.jit(lambda v: v, donate_argnums=k['donate'])(x)",
     "changed outside": "k.append(2)\n    return jax.jit(lambda v: v, donate_argnums=k)(x)",
 }
 
