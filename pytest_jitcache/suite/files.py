@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
+
+
+def check(path: Path) -> None:
+    """See that a file can be written, before there is anything to write.
+
+    Raises:
+        OSError: it can't be.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    os.unlink(name)
 
 
 def write(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from pytest_jitcache.causes import CAUSES, Difference, compare
+from pytest_jitcache.causes import CAUSES, Difference, compare, explain
 from pytest_jitcache.identity import Unwrapped, unwrap
 from pytest_jitcache.jax import listening
 from pytest_jitcache.jax.explanations import explanations
@@ -289,7 +289,17 @@ class Session(Watcher):
             thread = threading.current_thread().name
             signature = str(record.trace.signature) if record is not None and record.trace is not None else ""
             self._spans.append(
-                [stage, shown, self.clock + span.start, span.end - span.start, ident, thread, signature, self.phase]
+                [
+                    stage,
+                    shown,
+                    self.clock + span.start,
+                    span.end - span.start,
+                    ident,
+                    thread,
+                    signature,
+                    self.phase,
+                    record,
+                ]
             )
 
     def _cover(self, start: float, end: float) -> None:
@@ -389,6 +399,7 @@ class Session(Watcher):
                     wasted=record.wasted if difference is not None else None,
                     cause=difference.title if difference is not None else None,
                     rule=rule(trace, difference) if difference is not None else None,
+                    fix=explain(difference, trace, trace)[1] if difference is not None else None,
                     allowed=record.allowed,
                 )
                 if (record.function, row["key"]) not in self._told:
@@ -407,7 +418,7 @@ class Session(Watcher):
             },
             "problems": list(self._problems),
             "busy": self._busy,
-            "spans": self._spans,
+            "spans": [[*span, record is not None and record.wasted is not None] for *span, record in self._spans],
             "phases": self._phases,
         }
 

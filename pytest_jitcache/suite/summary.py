@@ -1,10 +1,9 @@
-"""`--jitcache-summary`: the table at the end of the run."""
+"""The summary: the table at the end of a run of pytest, or of a program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import pytest
+from typing import Protocol
 
 from pytest_jitcache.causes.kinds import TRANSFORMS
 from pytest_jitcache.places import show as show_path
@@ -12,11 +11,29 @@ from pytest_jitcache.suite.options import Settings
 from pytest_jitcache.suite.rules import is_on
 from pytest_jitcache.suite.totals import FunctionTotals, Totals
 
+
+class Terminal(Protocol):
+    """What is written to: pytest's own reporter, or the standard error of a program that is watched."""
+
+    @property
+    def hasmarkup(self) -> bool: ...
+
+    @property
+    def verbosity(self) -> int: ...
+
+    def write(self, content: str, **markup: bool) -> None: ...
+
+    def write_line(self, line: str, **markup: bool) -> None: ...
+
+    def write_sep(self, sep: str, title: str) -> None: ...
+
+
+FUNCTIONS = 20  # that are listed where no other number is given
 _BAR = 10
 _WRAPPERS = {*TRANSFORMS, "partial", "bound method", "callable object"}
 
 
-def show(terminal: pytest.TerminalReporter, totals: Totals, limit: int) -> None:
+def show(terminal: Terminal, totals: Totals, limit: int) -> None:
     """The section of the summary, or one line where there is nothing to say."""
     if totals.empty:
         terminal.write_line("jitcache: nothing was traced or compiled in this run.")
@@ -65,7 +82,7 @@ def headline(totals: Totals) -> str:
     )
 
 
-def _table(terminal: pytest.TerminalReporter, functions: Sequence[FunctionTotals]) -> None:
+def _table(terminal: Terminal, functions: Sequence[FunctionTotals]) -> None:
     bars = terminal.hasmarkup
     most = max(f.cost for f in functions) or 1.0
     head = f"{'seconds':>8}  {'traces':>6}  {'signatures':>10}  {'wasted':>6}  {'wasted s':>8}  {'compiles':>8}  {'tests':>5}  function"
@@ -123,7 +140,7 @@ def _many(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def stale_values(terminal: pytest.TerminalReporter, totals: Totals) -> None:
+def stale_values(terminal: Terminal, totals: Totals) -> None:
     """The functions that keep a stale value: what changed, and in which test."""
     if not totals.stale:
         return
@@ -144,7 +161,7 @@ def stale_values(terminal: pytest.TerminalReporter, totals: Totals) -> None:
 
 
 def notes(
-    terminal: pytest.TerminalReporter,
+    terminal: Terminal,
     settings: Settings,
     stale: Sequence[str],
     unwritten: Sequence[str],

@@ -45,7 +45,7 @@ def events(totals: Totals) -> list[dict[str, Any]]:
                     {"ph": "X", "cat": "test", "name": f"{test} ({phase})", "pid": pid, "tid": _TESTS,
                      "ts": at(start), "dur": round((end - start) * 1e6, 1), "args": {"test": test, "phase": phase}}
                 )  # fmt: skip
-        for stage, function, start, seconds, ident, thread, signature, phase in payload["spans"]:
+        for stage, function, start, seconds, ident, thread, signature, phase, *_ in payload["spans"]:
             track = (pid, ident, thread)  # an ident is used again once its thread is gone, a name at any time
             if track not in threads:
                 threads[track] = _TESTS + 1 + sum(known == pid for known, *_ in threads)

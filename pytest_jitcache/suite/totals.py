@@ -34,6 +34,7 @@ class FunctionTotals(Cost):
     parts: dict[str, Parts] = field(default_factory=dict)  # of each signature
     tests: dict[str, int] = field(default_factory=dict)
     causes: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    fixes: dict[tuple[str, str | None], str] = field(default_factory=dict)
 
     @property
     def varies(self) -> str:
@@ -139,3 +140,4 @@ def _add(total: FunctionTotals, record: dict[str, Any], test: str) -> None:
         total.wasted_seconds += spent
         cause = (record["cause"], record["rule"])
         total.causes[cause] = total.causes.get(cause, 0) + 1
+        total.fixes.setdefault(cause, record.get("fix") or "")
