@@ -36,6 +36,13 @@ _LAZY = {
 }
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext pytest_jitcache`."""
+    from pytest_jitcache.run.notebook import load
+
+    load(shell)
+
+
 def __getattr__(name: str) -> Any:
     """Load on first use, so that pytest can load the plugin without JAX."""
     if name in _LAZY:

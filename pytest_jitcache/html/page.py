@@ -96,6 +96,12 @@ def _text(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
+def _prose(value: object) -> str:
+    """A sentence of ours, in which code stands between backticks."""
+    parts = str(value).split("`")
+    return "".join(f"<code>{_text(part)}</code>" if number % 2 else _text(part) for number, part in enumerate(parts))
+
+
 def _name(function: Document) -> str:
     return str(function["qualname"]).replace(".<locals>", "") or str(function["name"])
 
@@ -163,7 +169,7 @@ def _do_first(functions: Sequence[Document]) -> str:
     for number, one in [(n, f) for n, f in numbered if f["wasted_traces"]][:_FIRST]:
         cause = max(one["causes"], key=lambda cause: cause["traces"], default={"cause": "cause unknown", "rule": None})
         found = f" flake8 finds it as {_text(cause['rule'])}." if cause["rule"] else ""
-        fix = f" {_text(cause['fix'])}" if cause.get("fix") else ""
+        fix = f" {_prose(cause['fix'])}" if cause.get("fix") else ""
         items.append(
             f'<li><a href="#function-{number}" data-function="{number}"><code>{_text(_name(one))}</code></a> at '
             f"<code>{_text(_place(one))}</code> was traced {_many(one['wasted_traces'], 'time')} in vain, "
@@ -261,9 +267,27 @@ def _table(document: Document) -> str:
     return (
         '<section><h2>Functions</h2><div class="tools" id="tools" hidden>'
         '<label>filter <input id="filter" type="search" autocomplete="off"></label>'
-        '<label><input id="vain" type="checkbox"> in vain only</label><span class="soft" id="count" role="status"></span></div>'
+        '<label><input id="wasted" type="checkbox"> in vain only</label><span class="soft" id="count" role="status"></span></div>'
         f'<div class="row columns">{head}</div><div id="functions">{rows}</div></section>'
     )
+
+
+def functions_table(document: Document) -> str:
+    """The functions of a run as a plain table, for a notebook."""
+    if not document["functions"]:
+        return "<p>Nothing of your own was traced or compiled in this cell.</p>"
+    rows = "".join(
+        f"<tr><td><code>{_text(_name(one))}</code><br>{_text(_place(one))}</td>"
+        f"<td>{_seconds(sum(one['seconds'].values()))}</td><td>{one['traces']}</td><td>{one['wasted_traces']}</td>"
+        f"<td>{one['signatures']}</td><td>{one['compiles']}</td>"
+        f"<td>{'; '.join(_text(cause['cause']) for cause in one['causes'])}</td></tr>"
+        for one in document["functions"]
+    )
+    head = "".join(
+        f"<th>{word}</th>"
+        for word in ("function", "seconds", "traces", "in vain", "signatures", "compiles", "why again")
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _function(number: int, one: Document, records: Sequence[tuple[str, Document]]) -> str:
@@ -302,7 +326,7 @@ def _causes(one: Document) -> str:
     items = []
     for cause in one["causes"]:
         found = f"; flake8 finds it as {_text(cause['rule'])}" if cause["rule"] else ""
-        fix = f"<br>{_text(cause['fix'])}" if cause.get("fix") else ""
+        fix = f"<br>{_prose(cause['fix'])}" if cause.get("fix") else ""
         items.append(
             f"<li><strong>{_text(cause['cause'])}</strong>, {_many(cause['traces'], 'trace')}{found}{fix}</li>"
         )

@@ -32,7 +32,7 @@
   }
   const filter = document.getElementById("filter");
   const count = document.getElementById("count");
-  const vain = document.getElementById("vain");
+  const vain = document.getElementById("wasted");
   const apply = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
@@ -139,7 +139,7 @@
     context.fillStyle = colour("soft");
     for (let tick = 0; tick <= 4; tick++) {
       const at = from + ((to - from) * tick) / 4;
-      const text = `${at.toPrecision(4).replace(/\.?0+$/, "") || 0} s`;
+      const text = `${Number(at.toPrecision(3))} s`;
       const x = margin + ((width - margin) * tick) / 4;
       context.fillText(text, tick === 4 ? x - context.measureText(text).width : x, height - 6);
     }

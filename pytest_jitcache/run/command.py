@@ -123,6 +123,9 @@ def _watched(program: Program, options: argparse.Namespace, outputs: dict[str, P
         status = program.run()
     finally:
         warm_up.stop()
+        if warm_up.asked and not warm_up.over:
+            watch.warm()
+            screen.write_line("jitcache: the program ended before its warm-up did, so nothing was counted")
         totals = watch.end()
     if not watch.jax_seen:
         screen.write_line("jitcache: the program did not import JAX, so there was nothing to see")
@@ -185,12 +188,13 @@ class _WarmUp:
 
     def __init__(self, options: argparse.Namespace, watch: Any) -> None:
         self.asked = options.warm_after is not None or options.after_step is not None
+        self.over = False
         self._watch = watch
         self._left = options.after_step
         self._name = options.step
         self._timer: threading.Timer | None = None
         if options.warm_after is not None:
-            self._timer = threading.Timer(options.warm_after, watch.warm)
+            self._timer = threading.Timer(options.warm_after, self._end)
             self._timer.daemon = True
             self._timer.start()
         if self._left is not None:
@@ -207,7 +211,11 @@ class _WarmUp:
             self._left -= 1
             if self._left <= 0:
                 sys.setprofile(None)
-                self._watch.warm()
+                self._end()
+
+    def _end(self) -> None:
+        self.over = True
+        self._watch.warm()
 
 
 def _seconds(text: str) -> float:

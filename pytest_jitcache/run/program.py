@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import signal
@@ -30,8 +31,13 @@ class Program:
         self.name = name
         self.module = module
         self._arguments = list(arguments)
-        self._code: types.CodeType | None = None
         if module:
+            try:
+                found = importlib.util.find_spec(name)
+            except (ImportError, AttributeError, ValueError) as error:
+                raise NoProgram(f"-m {name}: {error}") from None
+            if found is None:
+                raise NoProgram(f"-m {name}: no module of that name")
             return
         path = Path(name)
         if path.is_dir() or not path.exists():
@@ -68,10 +74,10 @@ class Program:
         sys.argv = [self.name, *self._arguments]
         sys.path[0] = os.path.dirname(path)
         main = types.ModuleType("__main__")
-        main.__file__ = self.name
+        main.__file__ = path
         main.__builtins__ = __builtins__  # type: ignore[attr-defined]
         sys.modules["__main__"] = main
-        code = compile(self._source, self.name, "exec", dont_inherit=True)
+        code = compile(self._source, path, "exec", dont_inherit=True)
         exec(code, main.__dict__)  # noqa: S102
 
     def _run_module(self) -> None:

@@ -25,8 +25,8 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
         summary: how many functions the summary lists, 0 for no summary.
         strict: whether a test that retraces fails.
         check_captures: whether to look, after each test, for functions that keep a stale value.
-        strict_signatures: how many signatures a function may have in one test; 0 for any number.
-        json, timeline: files to write, or None.
+        outputs = self.json or self.timeline or self.html
+        return bool(self.summary or self.strict or self.check_captures or self.strict_signatures or outputs)
         baseline: the file of accepted retraces, or None.
         update_baseline: whether to write that file instead of failing tests.
         allow: dotted names of functions, with `*`, that may retrace.
@@ -38,15 +38,20 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
     strict_signatures: int = 0
     json: Path | None = None
     timeline: Path | None = None
+    html: Path | None = None
     baseline: Path | None = None
     update_baseline: bool = False
     allow: tuple[str, ...] = ()
 
     @property
     def on(self) -> bool:
+<<<<<<< HEAD
         return bool(
             self.summary or self.strict or self.check_captures or self.strict_signatures or self.json or self.timeline
         )
+=======
+        return bool(self.summary or self.strict or self.check_captures or self.json or self.timeline or self.html)
+>>>>>>> 5b66e1f (Try the page in a browser, the command on real programs, and a cell in a notebook)
 
     def header(self) -> str:
         """In words, for the head of the run."""
@@ -61,7 +66,7 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
             words.append(f"{'updates baseline' if self.update_baseline else 'baseline'} {self.baseline.name}")
         if self.summary:
             words.append(f"summary of {self.summary} function{'s' if self.summary > 1 else ''}")
-        words += [f"{path.name}" for path in (self.json, self.timeline) if path is not None]
+        words += [f"{path.name}" for path in (self.json, self.timeline, self.html) if path is not None]
         return ", ".join(words)
 
 
@@ -105,6 +110,7 @@ def add(parser: pytest.Parser) -> None:
     for name, text in (
         ("json", "write all traces and compiles of the run to FILE, as JSON."),
         ("timeline", "write the trace, lower and compile spans of the run to FILE, for Perfetto or chrome://tracing."),
+        ("html", "write a report of the run to look at to FILE."),
         ("baseline", "accept the retraces listed in FILE; implies --jitcache-strict."),
     ):
         group.addoption(f"--jitcache-{name}", metavar="FILE", help=text)
@@ -162,6 +168,7 @@ def read(config: pytest.Config) -> Settings:
         strict_signatures=_signatures(config),
         json=_path(config, "json"),
         timeline=_path(config, "timeline"),
+        html=_path(config, "html"),
         baseline=_path(config, "baseline"),
         update_baseline=update,
         allow=_allow(config),

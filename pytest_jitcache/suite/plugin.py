@@ -37,7 +37,7 @@ class SuitePlugin:
         self.is_worker = hasattr(config, "workerinput")
         self.totals = Totals()
         self.session = Session(
-            spans=settings.timeline is not None, explain=settings.strict and config.get_verbosity() >= 2
+            spans=bool(settings.timeline or settings.html), explain=settings.strict and config.get_verbosity() >= 2
         )
         self.captures: SuiteCaptures | None = None
         self.stale: list[dict[str, Any]] = []  # what has gone stale in the test that runs
@@ -210,7 +210,12 @@ class SuitePlugin:
     def pytest_configure_node(self, node: Any) -> None:
         """Of the controller: a worker may run in another folder."""
         settings = self.settings
-        paths = {"json": settings.json, "timeline": settings.timeline, "baseline": settings.baseline}
+        paths = {
+            "json": settings.json,
+            "timeline": settings.timeline,
+            "html": settings.html,
+            "baseline": settings.baseline,
+        }
         node.workerinput["jitcache_paths"] = {name: str(path) for name, path in paths.items() if path is not None}
         self.nodes[node.gateway.id] = time.perf_counter()
         self.totals.workers += 1
@@ -254,7 +259,7 @@ class SuitePlugin:
 
     def _write(self) -> None:
         settings = self.settings
-        outputs = [(settings.json, output_json.render), (settings.timeline, timeline.render)]
+        outputs = [(settings.json, output_json.render), (settings.timeline, timeline.render), (settings.html, _page)]
         for path, render in outputs:
             if path is not None:
                 try:
@@ -293,6 +298,12 @@ class SuitePlugin:
         for line in self._lost():
             terminalreporter.write_line(line, yellow=True)
         summary.notes(terminalreporter, self.settings, stale, self.unwritten, self.totals)
+
+
+def _page(totals: Totals) -> str:
+    from pytest_jitcache import html
+
+    return html.render(output_json.document(totals))
 
 
 def _outcome(report: pytest.TestReport) -> str:
