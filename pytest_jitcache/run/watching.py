@@ -30,7 +30,7 @@ class Live(Session):
         self._tell = tell
         self._progress = progress
         self._first: dict[object, Record] = {}
-        self._told: set[object] = set()
+        self._said: set[object] = set()
 
     def _compare(self, record: Record) -> None:
         super()._compare(record)
@@ -40,9 +40,9 @@ class Live(Session):
         self._progress(self)
         which = (trace.layers, trace.traced_for)
         earlier = self._first.setdefault(which, record)
-        if earlier is record or which in self._told or earlier.trace is None:
+        if earlier is record or which in self._said or earlier.trace is None:
             return
-        self._told.add(which)
+        self._said.add(which)
         difference = record.difference or compare(earlier.trace, trace)[0]
         site = trace.call_site
         place = f"{show(site.filename)}:{site.line}" if site is not None else trace.place

@@ -45,13 +45,8 @@ class Settings(NamedTuple):  # a frozen dataclass takes four times as long to de
 
     @property
     def on(self) -> bool:
-<<<<<<< HEAD
-        return bool(
-            self.summary or self.strict or self.check_captures or self.strict_signatures or self.json or self.timeline
-        )
-=======
-        return bool(self.summary or self.strict or self.check_captures or self.json or self.timeline or self.html)
->>>>>>> 5b66e1f (Try the page in a browser, the command on real programs, and a cell in a notebook)
+        outputs = self.json or self.timeline or self.html
+        return bool(self.summary or self.strict or self.check_captures or self.strict_signatures or outputs)
 
     def header(self) -> str:
         """In words, for the head of the run."""
