@@ -265,6 +265,9 @@ DRIVING_METHODS = frozenset(
     "fit train run evaluate validate plot save load benchmark generate summarize print export main".split()
 )
 
+# The first words of the names of hooks that a base's jitted step calls.
+STEP_WORDS = frozenset("tell ask step update sample act forward call apply loss".split())
+
 # What traces the functions it is given, in other libraries and in JAX itself.
 TRACING = re.compile(
     r"jax\.(experimental\.)?pallas\.(\w+\.)*\w+|jax\.(make_jaxpr|eval_shape|export\.\w+|experimental\.export\.\w+)"

@@ -143,6 +143,8 @@ class Traced:
         owner = class_of(self._source, method)
         if owner is None or not method.name.startswith("_") or method.name.startswith("__"):
             return False
+        if method.name.strip("_").split("_")[0] not in known.STEP_WORDS:
+            return False
         local = self._definitions.bases(owner) - {"object", "abc.ABC", "typing.Generic", "typing.Protocol"}
         return bool(local) and not self._definitions.uses(method)
 
