@@ -11,6 +11,7 @@ from flake8_jitcache.facts import known
 from flake8_jitcache.facts.definitions import method_kind
 from flake8_jitcache.facts.places import class_of, functions_around
 from flake8_jitcache.facts.scopes import DEFINITIONS, Definition
+from flake8_jitcache.facts.stays import assigned_later
 from flake8_jitcache.fix import naming
 from flake8_jitcache.fix.calls import sites_without_arguments
 from flake8_jitcache.fix.document import Document
@@ -59,28 +60,9 @@ def plan(task: Task) -> Fix:
 
 def _check_stays(document: Document, owner: ast.ClassDef, method: Definition) -> None:
     """Whether the file leaves alone what a method reads on its object, once `__init__` is done. Raises Refused."""
-    seen: set[ast.AST] = set()
-    pending: list[Definition] = [method]
-    while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for node in ast.walk(current):
-            if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
-                continue
-            if document.module.definitions.class_behind(node.value) is not owner:
-                continue
-            inner = document.module.definitions.method(owner, node.attr)
-            if inner is not None:
-                pending.append(inner)
-                continue
-            for other in document.source.attributes[node.attr]:
-                if isinstance(other.ctx, ast.Load):
-                    continue
-                around = functions_around(document.source, other)
-                if not (around and getattr(around[0], "name", "") == "__init__"):
-                    raise Refused(f"`{method.name}` reads `self.{node.attr}`, which line {other.lineno} assigns")
+    other = assigned_later(document.module, owner, method)
+    if other is not None:
+        raise Refused(f"`{method.name}` reads `self.{other.attr}`, which line {other.lineno} assigns")
 
 
 def _at_module_level(task: Task, call: ast.Call, target: ast.Attribute, assumed: list[str]) -> Fix:

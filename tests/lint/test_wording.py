@@ -355,3 +355,25 @@ def test_nnx_says_that_it_makes_a_function_of_its_own() -> None:
     assert text.startswith(
         "`flax.nnx.jit` wraps its function in a new one on each call of `hot`, and it is dropped, so JAX"
     )
+
+
+def test_a_method_is_not_kept_where_what_it_reads_is_assigned_later() -> None:
+    source = (
+        "class Box:\n    def __init__(self):\n        self.gain = 1.0\n\n"
+        "    def tune(self, gain):\n        self.gain = gain\n\n"
+        "    def scale(self, x):\n        return x * self.gain\n\n"
+        "    def hot(self, x):\n        return jax.jit(self.scale)(x)\n"
+    )
+    text = text_of(PRELUDE + source, "JIT104")
+    assert "`__init__`" not in text
+    assert "pass it what `scale` reads on the object, as `self.gain` is assigned in line" in text
+
+
+@pytest.mark.parametrize("given", ['{"k": 2}', "[1, 2]", "{1, 2}", "[i for i in range(3)]"])
+def test_no_cache_for_what_has_no_hash(given: str) -> None:
+    source = (
+        "def make(options):\n    return jax.jit(lambda v: v * len(options))\n\n"
+        f"def hot(x):\n    return make({given})(x)\n"
+    )
+    text = text_of(PRELUDE + source, "JIT106")
+    assert text.endswith("keep its product in a variable that lives longer")

@@ -12,9 +12,13 @@ from flake8_jitcache.facts.jits import Creation
 from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import class_of, describe_loop, functions_around, is_bound_in, place_of
 from flake8_jitcache.facts.scopes import DEFINITIONS, FUNCTIONS, Binding, Function
+from flake8_jitcache.facts.stays import assigned_later
 from flake8_jitcache.facts.targets import Target
 from flake8_jitcache.rules.listing import listed
 from flake8_jitcache.rules.needs import needed_by_python
+
+# What a cache can't have as a key.
+_UNHASHABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,12 @@ class _Wording:
             if isinstance(receiver, ast.Name) and module.definitions.is_class(receiver):
                 return f"make `{method.name}` a static method and jit it once at module level"
             if owner is not None:
+                changed = assigned_later(module, owner, method)
+                if changed is not None:  # kept, it would go on with the old value
+                    return (
+                        f"jit a function at module level and pass it what `{method.name}` reads on the object, as "
+                        f"`self.{changed.attr}` is assigned in line {changed.lineno}"
+                    )
                 return f"jit `{method.name}` once in `__init__` and keep it, or {data}"
         return f"jit it once where the object is made and keep it there, or {data}"
 
@@ -303,13 +313,15 @@ class _Wording:
                     keys = _listed(f"`{binding.name}`" for binding in changing)
                     return f"keep its products on the object, in a dictionary by {keys}"
                 return "make its product once in `__init__` and keep it on the object"
-            if around:
+            if around and not any(isinstance(value, _UNHASHABLE) for value in given):
                 moved = f"move it out of {_named(around[0])} and put `functools.cache` on it{hashable}"
                 return f"{moved}, or keep its product"
         if occasion.loop is not None and not any(map(self._bound_in_loop, changing)):
             return "make its product once before the loop"
         if any(self.module.targets.classify(value).is_fresh for value in given):
             return longer  # a cache would never find what is made anew
+        if any(isinstance(value, _UNHASHABLE) for value in given):
+            return longer  # a cache would raise a TypeError
         return f"{longer}, or put `functools.cache` on it{hashable}"
 
     # ---------------------------------------------------------------- what a place depends on
