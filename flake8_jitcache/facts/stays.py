@@ -6,13 +6,13 @@ import ast
 
 from flake8_jitcache.facts.module import Module
 from flake8_jitcache.facts.places import functions_around
-from flake8_jitcache.facts.scopes import Definition
 
 
-def assigned_later(module: Module, owner: ast.ClassDef, method: Definition) -> ast.Attribute | None:
-    """The first place outside of `__init__` that assigns an attribute which a method, or a method that it calls, reads."""
+def assigned_later(module: Module, owner: ast.ClassDef, reader: ast.AST) -> ast.Attribute | None:
+    """The first place outside of `__init__` that assigns an attribute of a class's objects which some code, or a method that
+    it calls, reads."""
     seen: set[ast.AST] = set()
-    pending: list[Definition] = [method]
+    pending: list[ast.AST] = [reader]
     while pending:
         current = pending.pop()
         if current in seen:

@@ -377,3 +377,39 @@ def test_no_cache_for_what_has_no_hash(given: str) -> None:
     )
     text = text_of(PRELUDE + source, "JIT106")
     assert text.endswith("keep its product in a variable that lives longer")
+
+
+CHANGES = """
+class A:
+    def __init__(self):
+        self.k = 1.0
+
+    def set(self, k):
+        self.k = k
+
+    def scaled(self, v):
+        return v * self.k
+
+    def make(self):
+        return jax.jit(lambda v: self.scaled(v))
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("    def hot(self, x):\n        return jax.jit(lambda v: self.scaled(v))(x)\n", "JIT101"),
+        ("    def hot(self, x):\n        return jax.jit(jax.grad(self.scaled))(x)\n", "JIT105"),
+        ("    def hot(self, x):\n        return self.make()(x)\n", "JIT106"),
+        ("    def hot(self, x):\n        return jax.jit(self.scaled)(x)\n", "JIT104"),
+    ],
+)
+def test_what_reads_a_changing_attribute_is_not_kept(body: str, code: str) -> None:
+    text = text_of(PRELUDE + CHANGES + body, code)
+    line = (PRELUDE + CHANGES).split("\n").index("        self.k = k") + 1
+    assert f"as `self.k` is assigned in line {line}" in text
+    assert "__init__" not in text
+    assert "keep" not in text
+    kept = text_of(PRELUDE + CHANGES.replace("    def set(self, k):\n        self.k = k\n\n", "") + body, code)
+    assert "`__init__`" in kept

@@ -123,6 +123,9 @@ class _Wording:
             return f"{define} at module level{given}, and {_one_for_each(varying)}"
         if captured.calls_self:
             captured.names.remove("self")
+            changed = self._changed_on_self(function)
+            if changed is not None:
+                return f"{define} at module level and pass it what it reads on the object, {changed}"
             if not captured.names:
                 return f"{define} in `__init__` and keep it on the object"
             return f"{define} in `__init__`, keep it on the object, and pass {_as_arguments(captured)}"
@@ -249,6 +252,9 @@ class _Wording:
         if occasion.loop is not None and not any(self._bound_in_loop(binding) for binding in used):
             return "before the loop"
         if self._on_self():
+            changed = self._changed_on_self(self.creation.target)
+            if changed is not None:
+                return f"at module level, of a function that gets what it reads on the object as arguments, {changed}"
             return "in `__init__`, and keep it on the object"
         if not used:
             return "at module level"
@@ -312,6 +318,9 @@ class _Wording:
                 if changing:
                     keys = _listed(f"`{binding.name}`" for binding in changing)
                     return f"keep its products on the object, in a dictionary by {keys}"
+                changed = self._changed_on_self(factory)
+                if changed is not None:
+                    return f"jit one function at module level and pass it what it reads on the object, {changed}"
                 return "make its product once in `__init__` and keep it on the object"
             if around and not any(isinstance(value, _UNHASHABLE) for value in given):
                 moved = f"move it out of {_named(around[0])} and put `functools.cache` on it{hashable}"
@@ -400,6 +409,14 @@ class _Wording:
             and (self.occasion.loop is None or self._bound_in_loop(binding))
             for binding in source.reaching(receiver)
         )
+
+    def _changed_on_self(self, reader: ast.AST | None) -> str | None:
+        """Why a function that reads attributes of `self` can't be kept on the object: one that is assigned later."""
+        module = self.module
+        around = functions_around(module.source, self.creation.node)
+        owner = class_of(module.source, around[-1]) if around else None
+        changed = None if owner is None or reader is None else assigned_later(module, owner, reader)
+        return None if changed is None else f"as `self.{changed.attr}` is assigned in line {changed.lineno}"
 
     def _on_self(self) -> bool:
         """Whether the target is made of attributes of `self`."""
