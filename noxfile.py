@@ -54,7 +54,8 @@ def trace(session: nox.Session, jax: str) -> None:
     subtests = ["pytest-subtests"] if pytest == "8" else []  # part of pytest 9
     session.install(".[pytest]", wanted, f"pytest=={pytest}.*", *BESIDE, *subtests)
     session.run("python", "-c", "import jax, pytest; print('JAX', jax.__version__, 'pytest', pytest.__version__)")
-    session.run("pytest", "-n", "2", *(session.posargs or TRACE_TESTS), env={"JAX_PLATFORMS": "cpu"})
+    everything = ["-m", "matrix or not matrix"]
+    session.run("pytest", "-n", "2", *everything, *(session.posargs or TRACE_TESTS), env={"JAX_PLATFORMS": "cpu"})
 
 
 @nox.session

@@ -84,6 +84,7 @@ class Trace:
         body: whether the user's own code ran in it directly, and not in a trace inside it.
         filtered: whether what is no array was static, as in `eqx.filter_jit`.
         call: what it can be traced again with, where a guard checks captures; weak references and abstract values only.
+        captured: what the function captured when it was traced, where it may be made anew; digests, no arrays.
         inline_of: the code of a plain function that ran inside another trace, whose record this is.
     """
 

@@ -78,6 +78,7 @@ def verdicts():
     return {line["row"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "row", range(-1, len(names.TABLE)), ids=lambda row: str(names.TABLE[row]) if row >= 0 else "none"
 )
