@@ -133,3 +133,8 @@ def test_pytest_environment_has_the_fixture_and_needs_no_jax_to_load_it(environm
     (environment.folder / "test_nothing.py").write_text("def test_nothing(): pass\n")
     assert "assert_traced_once" in environment.run_python("-m", "pytest", "--fixtures", "test_nothing.py")
     assert "1 passed" in environment.run_python("-m", "pytest", "test_nothing.py")
+    assert "1 passed" in environment.run_python("-m", "pytest", "--jitcache-summary", "test_nothing.py")
+    (environment.folder / "program.py").write_text("print('ran')\n")
+    shown = environment.run_python("-m", "pytest_jitcache", "run", "program.py")
+    assert "ran\n" in shown
+    assert "the program did not import JAX" in shown

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import numpy as np
-
 
 def digest(array: Any) -> str:
     """Equal for two arrays of one dtype and shape that hold the same, bit by bit."""
+    import numpy as np  # which is there where an array is; the suite's options are there without it
+
     data = np.ascontiguousarray(array)
     if data.dtype.hasobject:
         return repr(data.tolist())[:1000]
