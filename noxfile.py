@@ -1,8 +1,11 @@
-"""The supported versions, run: `nox -s trace` for those of JAX, `nox -s lint` for those of flake8.
+"""The supported versions, run: `nox -s trace` for those of JAX, `nox -s lint` for those of flake8. And what is given out:
+`nox -s build` makes and tries the distribution, `nox -s docs` the documentation site.
 
 One of them: `nox -s "trace(jax='0.5.3')"`. What stands after `--` goes to pytest in place of all tests of the session.
 Each needs the network and, on the PATH, the Python that is named here.
 """
+
+from pathlib import Path
 
 import nox
 
@@ -74,3 +77,23 @@ def lint(session: nox.Session, flake8: str) -> None:
     session.install(".[fix]", f"flake8=={flake8}.*", "pytest", "pytest-xdist", "hypothesis")
     session.run("flake8", "--version")
     session.run("pytest", "-n", "2", *(session.posargs or LINT_TESTS))
+
+
+@nox.session(python="3.11")
+def build(session: nox.Session) -> None:
+    """The sdist and the wheel, checked, and README's snippets run from the wheel as it is installed with its extras."""
+    dist = session.create_tmp() + "/dist"
+    session.install("build", "hatchling", "twine")
+    session.run("python", "-m", "build", "--outdir", dist)
+    archives = sorted(str(path) for path in Path(dist).iterdir())
+    session.run("twine", "check", "--strict", *archives)
+    [wheel] = [path for path in archives if path.endswith(".whl")]
+    session.install(f"{wheel}[flake8,fix,pytest]", "pytest-xdist")
+    session.run("pytest", "-p", "no:cacheprovider", "tests/test_packaging.py", "tests/test_readme.py")
+
+
+@nox.session(python="3.11")
+def docs(session: nox.Session) -> None:
+    """The documentation site, into build/site; a warning is an error."""
+    session.install(".[docs]")
+    session.run("mkdocs", "build", "--strict", "--config-file", ".docs/mkdocs.yml")

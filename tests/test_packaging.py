@@ -2,6 +2,7 @@
 
 import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def test_wheel_requires_nothing_without_an_extra(wheel: Path) -> None:
     requirements = metadata.get_all("Requires-Dist", [])
     assert requirements
     assert [line for line in requirements if "extra ==" not in line] == []
-    assert set(metadata.get_all("Provides-Extra", [])) == {"flake8", "fix", "pytest", "dev"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {"flake8", "fix", "pytest", "docs", "dev"}
 
 
 def test_sdist_holds_what_its_own_tests_need(sdist: Path) -> None:
@@ -109,6 +110,17 @@ def test_sdist_holds_what_its_own_tests_need(sdist: Path) -> None:
         "tests/cases/trace/test_plain_reuse.py",
     } <= names
     assert not any(part.startswith(".venv") or part == "__pycache__" for name in names for part in name.split("/"))
+
+
+def test_changelog_tag_and_package_have_one_version(wheel: Path) -> None:
+    version = wheel.name.split("-")[1]
+    released = re.findall(r"^## \[(\d.*)\] - (\d{4}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert [version for version, _ in released][:1] == [version]
+    assert [day for _, day in released] == sorted((day for _, day in released), reverse=True)
+    tags = subprocess.run(
+        ["git", "tag", "--points-at", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    assert [tag for tag in tags if tag.startswith("v")] in ([], [f"v{version}"])
 
 
 def test_wheel_alone_pulls_no_dependency(environment: Environment, wheel: Path) -> None:
