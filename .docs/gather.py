@@ -20,12 +20,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES: dict[str, tuple[str, ...]] = {
     "index.md": ("# jax-jitcache", "## Try it"),
     "ways.md": ("# The three ways in", "## Use it"),
-    "options.md": ("# Options", "## The codes"),
+    "codes.md": ("# Codes and options of the linter", "## The codes"),
     "limits.md": ("# Limits", "## Limits", "## What was run", "## What it costs"),
     "compare.md": ("# How it compares", "## How it compares"),
 }
 FILES = {
-    "causes.md": "pytest_jitcache/causes.md",
+    "options.md": "pytest_jitcache/suite/README.md",
+    "causes.md": "pytest_jitcache/causes/causes.md",
     "example.md": "example/README.md",
     "architecture.md": "ARCHITECTURE.md",
     "contributing.md": "CONTRIBUTING.md",
