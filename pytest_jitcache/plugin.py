@@ -162,7 +162,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report: Any = yield
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
-        crash.message = error.short
+        first = str(error.args[0]).partition("\n")[0] if error.args else ""
+        shown = crash.message.partition("\n")[0]  # of another error, where a unittest case failed by itself as well
+        crash.message = error.short if first and first in shown else shown
     return report
 
 

@@ -37,7 +37,9 @@ def test_json(suite):
     assert (function["traces"], function["signatures"], function["wasted_traces"], function["compiles"]) == (3, 1, 2, 3)
     assert function["file"] == str(suite.folder / "test_it.py")
     assert function["line"] == 7
-    assert function["causes"] == [{"cause": "new function object", "rule": None, "traces": 2}]
+    [cause] = function["causes"]
+    assert cause.pop("fix").startswith("Jit a function defined at module level")
+    assert cause == {"cause": "new function object", "rule": None, "traces": 2}
     first = next(test for test in document["tests"] if test["test"] == "test_it.py::test_first")
     assert first["outcome"] == "passed"
     assert [record["signature"] for record in first["records"]] == ["b: i32[8]"] * 3

@@ -212,7 +212,7 @@ def test_item_without_code_shows_the_text_alone(suite, args, verbosity):
     assert ("all that is known:" in section) == (verbosity == "-vv")
     for other in ("_pytest", "pluggy", "pytest_jitcache/"):
         assert other not in "\n".join(section)
-    assert "pytest_jitcache.RetraceError: <lambda> traced 2x" in run.output.partition("short test summary")[2]
+    assert "new function object at " in run.output.partition("short test summary")[2]
 
 
 def test_mark_on_a_test_without_code_shows_the_text_alone(suite):
