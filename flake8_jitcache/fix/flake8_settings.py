@@ -1,6 +1,6 @@
 """flake8's own configuration: which files it would check, our options in it, and which findings it would show.
 
-The only module that touches flake8. `processor`, `style_guide` and `discover_files` are the same in flake8 6 and 7.
+The only module of the fixer that touches flake8. `processor`, `style_guide` and `discover_files` are the same in flake8 6 and 7.
 """
 
 from __future__ import annotations

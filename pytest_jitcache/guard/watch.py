@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from pytest_jitcache import bodies, report
-from pytest_jitcache.captures import words
+from pytest_jitcache import report_stale as words
 from pytest_jitcache.captures.proof import Captures, Kept, Which
 from pytest_jitcache.errors import GuardError, JitcacheWarning, RetraceError, StaleValueError
 from pytest_jitcache.guard.counting import Counting

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Any
 
-from pytest_jitcache.captures import words
+from pytest_jitcache import report_stale as words
 from pytest_jitcache.captures.proof import Captures, Kept, Stale
 from pytest_jitcache.identity import Unwrapped
 from pytest_jitcache.jax.stack import Stack
