@@ -138,7 +138,7 @@ class Flows:
             return End("count", call)
         if dotted & _NUMBERS:
             return [End("number", call), call]
-        if self._is_output(call, dotted):
+        if self.is_output(call):
             return End("nowhere", call)
         if dotted & _PASSING:
             return [call]
@@ -154,7 +154,9 @@ class Flows:
             loads += self._loads_of_parameter(call, function, node)
         return loads if functions else End("unknown", call)
 
-    def _is_output(self, call: ast.Call, dotted: frozenset[str]) -> bool:
+    def is_output(self, call: ast.Call) -> bool:
+        """Whether a call only prints or logs what it is given, or asks for its type."""
+        dotted = self._names.dotted(call.func)
         if dotted & _OUTPUT or any(name.startswith("logging.") for name in dotted):
             return True
         return (

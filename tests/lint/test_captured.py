@@ -1267,6 +1267,28 @@ IMPURE = {
             it = iter(xs)
             return next(it) + next(it)
     """,
+    "flag_that_only_prints": """
+        VERBOSE = False
+        @jax.jit
+        def f(x):
+            if VERBOSE:
+                print("traced")
+            return x
+        def set_verbose(value):
+            global VERBOSE
+            VERBOSE = value
+    """,
+    "local_that_is_none_at_first": """
+        def make():
+            scale = None
+            @jax.jit  # opt-in: JIT291
+            def f(x):
+                return x * scale
+            def load(value):
+                nonlocal scale
+                scale = value
+            return f, load
+    """,
     "set_once_by_a_loader": """
         class A:
             def __init__(self):

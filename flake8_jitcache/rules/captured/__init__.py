@@ -96,7 +96,7 @@ class Captured:
                 if self._in_region(stale.change.node, region) and not self._is_advanced(stale)
             }  # what the trace itself sets is no value from outside
             for stale in candidates:
-                if stale.spelled in written:
+                if stale.spelled in written or not self._may_reach_the_result(stale.read):
                     continue
                 change = stale.change.node
                 if self._in_region(change, region):
@@ -147,6 +147,19 @@ class Captured:
             for call in calls
         )
 
+    def _may_reach_the_result(self, read: ast.expr) -> bool:
+        """Whether a value is used for more than to print, or to decide whether to."""
+        for end in self._module.flows.ends(read):
+            prints = isinstance(end.node, ast.If) and not end.node.orelse and all(map(self._is_output, end.node.body))
+            asked = isinstance(end.node, ast.Compare)  # `x in NAMES`, whose answer goes on
+            if (end.kind != "nowhere" or asked) and not (end.kind == "test" and prints):
+                return True
+        return False
+
+    def _is_output(self, statement: ast.stmt) -> bool:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        return isinstance(call, ast.Call) and self._module.flows.is_output(call)
+
     def _is_advanced(self, stale: Stale) -> bool:
         """Whether the traced code advances a state of its own (a key, a counter) that reaches the result: each later call
         gets what the trace got."""
@@ -177,6 +190,8 @@ class Captured:
                 return "it may be set once, before the first call"
         if not around or self._timing.is_between(life, change):
             return ""
+        if stale.code in ("JIT201", "JIT202") and self._is_none_at_first(stale):
+            return "it may be set once, before the first call"
         outermost = around[-1]
         if isinstance(outermost, DEFINITIONS):
             if self._changes.sets_up(change):
@@ -186,6 +201,13 @@ class Captured:
         if isinstance(change, ast.Attribute) and not self._is_own(change):
             return "it may be another object, or one that is not in use yet"
         return ""
+
+    def _is_none_at_first(self, stale: Stale) -> bool:
+        """Whether a name is bound to None, and to one value elsewhere."""
+        scope = self._source.lookup(self._source.scopes[stale.read], stale.spelled)
+        values = [] if scope is None else [b.value for b in scope.bindings[stale.spelled]]
+        nones = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
+        return len(values) == 2 and len(nones) == 1
 
     def _is_own(self, change: ast.Attribute) -> bool:
         """Whether an attribute is assigned on `self`, or on an object of module level."""
