@@ -74,4 +74,5 @@ def _relinked(text: str) -> str:
             return match.group()
         return f"[{label}]({LINKS[target]})" if target in LINKS else label
 
+    text = text.replace("](.docs/pages/", "](")  # a picture lies beside the page there
     return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", link, text)
