@@ -133,7 +133,7 @@ def _watched(program: Program, options: argparse.Namespace, outputs: dict[str, P
         screen.write_line("")
         summary.show(screen, totals, summary.FUNCTIONS)
         summary.stale_values(screen, totals)
-        _tell_cache(screen, watch.cache)
+        _tell_cache(screen, watch.cache, totals.compiles)
     unwritten = write(outputs, totals, {"program": program.name, "persistent_cache": watch.cache.document()})
     for line in unwritten:
         screen.write_line(f"jitcache: {line}", red=True)
@@ -162,12 +162,12 @@ def write(outputs: dict[str, Path], totals: Totals, extra: dict[str, Any]) -> li
     return unwritten
 
 
-def _tell_cache(screen: Screen, cache: Any) -> None:
+def _tell_cache(screen: Screen, cache: Any, compiles: int) -> None:
     if cache.hits or cache.misses:
         asked = max(cache.asked, cache.hits + cache.misses)
         screen.write_line(
             f"JAX's persistent cache was asked for {asked} compiles: {cache.hits} served (which saved {cache.saved:.1f} s), "
-            f"{cache.misses} written anew, {max(0, asked - cache.hits - cache.misses)} neither"
+            f"{cache.misses} written anew, {max(0, asked - cache.hits - cache.misses)} neither; {max(0, compiles - asked)} compiles did not ask"
         )
 
 
